@@ -16,13 +16,12 @@ import (
 	"qta/lab"
 )
 
-// This file has the table of commands, what the command says of itself, and how flags
-// are parsed.
+// This file has the table of commands, their help, and the parsing of flags.
 
 // A command of qta.
 type command struct {
 	name    string
-	about   string // in a line
+	about   string // one line
 	usage   string // what may stand on the command line
 	example string
 	text    string // of the help
@@ -33,7 +32,7 @@ type command struct {
 	define func(*flag.FlagSet) func(call) error
 }
 
-// A call is what a command line has beside flags, and where the command writes.
+// A call holds the arguments of a command line beside its flags, and where it writes.
 type call struct {
 	ctx    context.Context
 	args   []string
@@ -158,7 +157,7 @@ func helpCommand(*flag.FlagSet) func(call) error {
 	}
 }
 
-// help writes what there is to say of a command.
+// help writes the help page of a command.
 func (c command) help(w io.Writer) {
 	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n\n", c.name, c.about, c.usage, c.example)
 	flags := newFlagSet(c.name)
@@ -199,7 +198,7 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 }
 
 // wholeNumber defines a flag that takes a whole number from low to high. The help
-// shows its default where that is one of them.
+// shows its default if that is such a number.
 func wholeNumber[T int | uint64](flags *flag.FlagSet, name string, value, low, high T, usage string) *T {
 	if value >= low {
 		usage += fmt.Sprintf(" (default %d)", value)

@@ -39,8 +39,8 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// writeOutput writes a file of a kind, such as ".svg", that the command line names: what
-// was there stays until all is written.
+// writeOutput writes a file that the command line names, of a kind such as ".svg". An
+// older file stays until the new one is complete.
 func writeOutput(path, kind string, data []byte) error {
 	if filepath.Ext(path) != kind { // it may be a map, or a sweep
 		return words.BadInput("-o %s: want a file whose name ends in %s", path, kind)
@@ -122,8 +122,8 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// parameters is what annotate makes of the sources: the list of all, and then, each
-// after a form feed, all about one.
+// parameters is made from the sources by docs/annotate. It begins with the list of all
+// parameters; a page on each set and each parameter follows, after a form feed.
 //
 //go:embed parameters.txt
 var parameters string
@@ -143,8 +143,8 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 	}
 }
 
-// aboutParameter returns all about the parameter or set with a name, or the parameters
-// whose descriptions have this text.
+// aboutParameter returns the page on the parameter or set with a name. Of other names it
+// returns the parameters whose descriptions contain it.
 func aboutParameter(name string) (string, error) {
 	entries := strings.Split(parameters, "\f")[1:]
 	for _, entry := range entries {

@@ -5,10 +5,10 @@
 // and the exit codes.
 package main
 
-// main holds the process (signals, exit code); every command
-// is a function of its arguments and its output, so that tests call run. What a
-// run is, on disk and to look at, is package lab; here are flags and words over
-// it. Beside it in internal: paper, its figures as data, and report, on many runs.
+// main holds the process: signals and the exit code. Every command is a function of its
+// arguments and its output, so that tests call run. Package lab defines what a run is, on
+// disk and to look at; the command adds flags and words. In internal, package paper has
+// the paper's figures as data, and package report compares many runs.
 
 import (
 	"context"
@@ -37,36 +37,36 @@ const (
 )
 
 func main() {
-	// A panic or a lack of memory would end with code 2, that of bad input, at which
-	// a sweep's engine may give up; so it ends by a signal.
+	// A panic or a lack of memory would end the process with code 2, as bad input does, and
+	// a sweep's engine may then give up. With this it ends by a signal.
 	debug.SetTraceback("crash")
 	ctx := context.Background()
-	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // which save what they have
+	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // these two save what they have
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
-		// A second signal has its usual effect and ends the process at once, but not within a
-		// second: timeout signals a process and its group, and so the process twice.
+		// A second later a signal has its usual effect again and ends the process at once.
+		// Until then it has none: timeout signals a process and its group, and so the
+		// process twice.
 		context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run executes the command that args spell and returns the exit code. What
-// went wrong is one line on stderr. A run that can no longer say what it does
-// stops and saves itself.
+// run executes the command that args spell and returns the exit code. It writes what
+// went wrong in one line on stderr. A run whose output fails stops and saves itself.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	out := newOutput(stdout)
 	out.failed = stop
 	err := execute(ctx, args, out, stderr)
-	stopped := errors.Is(err, lab.ErrStopped) // which is told on stdout
+	stopped := errors.Is(err, lab.ErrStopped) // a line on stdout has said so
 	switch {
 	case out.err != nil && stopped:
 		fmt.Fprintf(stderr, "qta: %s; all that was running is saved; the same command continues it\n", words.Bare(out.err))
 		return exitFailure
 	case errors.Is(out.err, syscall.EPIPE):
-		return exitFailure // who reads no further knows it
+		return exitFailure // the reader has left, and knows it
 	case err == nil:
 		err = out.err
 	}

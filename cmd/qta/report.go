@@ -32,7 +32,7 @@ func statusCommand(*flag.FlagSet) func(call) error {
 		for _, s := range c.Skipped {
 			fmt.Fprintf(t, "%s\tskipped\t%s\n", words.Plain(s.Path), words.Plain(s.Why))
 		}
-		t.Flush() // the error is one of in.out, which keeps it
+		t.Flush() // in.out keeps its error
 		var totals []string
 		for _, state := range []string{"done", "running", "stopped", "killed", "failed", "skipped"} {
 			if n := total[state]; n > 0 {
@@ -66,7 +66,7 @@ func status(r *lab.Record) (state, detail string) {
 	return r.State, at
 }
 
-// reached tells how a run has ended.
+// reached says how a run has ended.
 func reached(r *lab.Record) string {
 	if at := r.Outcome.SolvedAt; at > 0 {
 		return fmt.Sprintf("solved at step %d", at)

@@ -18,11 +18,10 @@ import (
 	"qta/lab"
 )
 
-// This file is qta sweep: many runs, listed in a text file, some at a time with
-// a thread each. All that a sweep knows stands in the runs' directories: a sweep
-// that was killed is continued by the same command, several share a file, and a
-// cluster's engine can take the place of this one by starting
-// "qta sweep FILE -index N" instead.
+// This file is qta sweep. It trains the runs that a text file lists, several at a time,
+// with a thread each. All that a sweep knows stands in the runs' directories. So the same
+// command continues a sweep that was killed, and several sweeps can share a file. The
+// engine of a cluster starts "qta sweep FILE -index N" instead.
 
 // A cell is one run of a sweep.
 type cell struct {
@@ -271,16 +270,16 @@ func (c *cell) standing() (state string, left int) {
 	return state, max(0, *c.steps-r.Outcome.Steps)
 }
 
-// holds reports whether the record in a cell's directory is of the run that its line
-// asks for, as this program computes it.
+// holds reports whether r is the record of the run that the cell's line asks for, as this
+// program computes it.
 func (c *cell) holds(r *lab.Record) bool {
 	id := c.id
 	id.Code = lab.Code(id.Params)
 	return len(r.Run.Differences(id)) == 0
 }
 
-// done returns the record of a cell's directory, if it has one, and whether it
-// holds the finished run that the cell's line asks for, undamaged.
+// done returns the record in a cell's directory, or nil, and whether the directory holds
+// the finished run that the cell's line asks for, undamaged.
 func (c *cell) done() (*lab.Record, bool) {
 	r, err := lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
 	if err != nil {
@@ -299,7 +298,7 @@ func (c *cell) done() (*lab.Record, bool) {
 	return r, run.Warning == nil && run.Agent.Digest() == r.Outcome.Digest
 }
 
-// A sweep is the work on many cells.
+// A sweep works on many cells.
 type sweep struct {
 	cells  []cell
 	out    string
@@ -309,8 +308,8 @@ type sweep struct {
 	problem               string
 }
 
-// run works on the cells, so many at a time, until all have ended, or ctx has and the
-// running ones are saved. A cell that another process works on is looked at again.
+// run works on several cells at a time until all have ended. If ctx ends before, it saves
+// those that are running. It comes back to a cell that another process works on.
 func (s *sweep) run(ctx context.Context, jobs int) error {
 	queue := make(chan int, len(s.cells))
 	for i := range s.cells {
@@ -356,8 +355,8 @@ func (s *sweep) work(ctx context.Context, queue chan int, notes chan<- note) {
 	}
 }
 
-// work trains a cell unless that was done before, and returns its record and what has
-// become of it: nothing if ctx had ended already.
+// work trains a cell unless that was done before. It returns its record and what has
+// become of it, or nothing if ctx had ended already.
 func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error) {
 	if ctx.Err() != nil {
 		return nil, "", nil

@@ -10,8 +10,8 @@ import (
 	"qta/internal/words"
 )
 
-// This file is what a person sees while something runs: lines that stay, and on a
-// terminal one line below them that changes.
+// This file shows a person what is going on, in lines that stay. On a terminal there is
+// one line below them that changes.
 
 // An output is where a command writes. It keeps the first error of writing.
 type output struct {
@@ -19,7 +19,7 @@ type output struct {
 	live   bool // on a terminal, which has a line that changes
 	shown  bool // that line is on the screen
 	err    error
-	failed func(error) // is told of the first error; may be nil
+	failed func(error) // gets the first error; may be nil
 }
 
 func newOutput(w io.Writer) *output {
@@ -31,10 +31,10 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// Write writes text, whoever its names are from.
+// Write writes text. Names in it may come from anyone.
 func (o *output) Write(p []byte) (int, error) { return len(p), o.write(words.Text(string(p))) }
 
-// write writes as it stands.
+// write writes text unchanged.
 func (o *output) write(text string) error {
 	_, err := io.WriteString(o.w, text)
 	if err != nil && o.err == nil {
@@ -83,14 +83,17 @@ type progress struct {
 // stepped shows that a step was made, four times a second.
 func (r *progress) stepped(step int, now time.Time) {
 	if r.at.IsZero() {
-		r.from, r.at = step, now
+		r.from = step
+		r.at = now
 	}
-	if !r.live || step == r.from || now.Sub(r.shownAt) < 250*time.Millisecond {
+	tooSoon := now.Sub(r.shownAt) < 250*time.Millisecond
+	if !r.live || step == r.from || tooSoon {
 		return
 	}
 	r.shownAt = now
 	speed := float64(step-r.from) / now.Sub(r.at).Seconds()
-	left := time.Duration(float64(r.steps-step) / speed * float64(time.Second)).Round(time.Second)
+	seconds := float64(r.steps-step) / speed
+	left := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	r.show(fmt.Sprintf("%8d steps, %.3g steps/s; at most %v to step %d", step, speed, left, r.steps))
 }
 

@@ -22,7 +22,7 @@ import (
 	"qta/lab"
 )
 
-// trainFlags are what the flags of training say.
+// trainFlags are the flags of a run.
 type trainFlags struct {
 	maze, params        string
 	set                 []string
@@ -151,11 +151,11 @@ func readText(path string) (string, error) {
 	return strings.TrimPrefix(text, "\ufeff"), nil
 }
 
-// presetNames are what -params takes beside a file.
+// presetNames are the words that -params takes.
 const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
 
-// findParams returns the parameters that the flags -params and -set describe,
-// and the name that directories bear for them.
+// findParams returns the parameters that the flags -params and -set describe, and their
+// name in a run's directory.
 func findParams(name string, set []string) (p qta.Params, label string, err error) {
 	p, label, err = findSet(name)
 	if err != nil {

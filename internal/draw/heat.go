@@ -23,8 +23,8 @@ var Viridis = palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80
 // light and on dark paper.
 var Plasma = palette(0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f)
 
-// palette returns the colors of a scale, evenly along stops, after one through
-// which shows what is behind.
+// palette returns the colors of a scale, evenly along stops. The first of all is
+// transparent.
 func palette(stops ...int) color.Palette {
 	p := color.Palette{color.NRGBA{}}
 	for i := range colors {
@@ -77,7 +77,7 @@ func (s Scale) Color(x float64) uint8 {
 
 // Image draws m into a rectangle, each of its pixels as a rectangle. It is not
 // compressed: a compressor's bytes change from one release of Go to the next, and
-// a figure's shall not.
+// a figure's must not.
 func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.NoCompression}
@@ -106,8 +106,9 @@ func (d *Drawing) Bar(s Scale, palette color.Palette, unit string, x, y, width f
 	}
 	d.Image(m, x, y, width, BarHeight)
 	d.Add(`<path class="frame" d="M%v %vh%vv%vh-%vz"/>`, x, y, width, BarHeight, width)
-	d.Add(`<path class="axis" d="M%v %vv3m%v 0v-3"/>`, x, y+BarHeight, width)
-	d.Text(x, y+BarHeight+14, "start", "soft", number(s.Low))
-	d.Text(x+width, y+BarHeight+14, "end", "soft", number(s.High))
-	d.Text(x+float64(width/2), y+BarHeight+29, "middle", "soft", unit)
+	below := y + BarHeight
+	d.Add(`<path class="axis" d="M%v %vv3m%v 0v-3"/>`, x, below, width)
+	d.Text(x, below+14, "start", "soft", number(s.Low))
+	d.Text(x+width, below+14, "end", "soft", number(s.High))
+	d.Text(x+float64(width/2), below+29, "middle", "soft", unit)
 }

@@ -84,26 +84,55 @@ const Seeds = 12
 
 // Figures returns the paper's figures.
 func Figures() []Figure {
-	m := strings.Fields("4x5 5x5 6x5 7x5 8x5 9x5 10x5 11x5 12x5 13x5 14x5 15x5")
-	even, waves := strings.Fields("4x5 6x5 8x5 10x5 12x5 14x5"), strings.Fields("1U5 2U5 3U5 4U5 5U5")
+	rooms := strings.Fields("4x5 5x5 6x5 7x5 8x5 9x5 10x5 11x5 12x5 13x5 14x5 15x5")
+	even := strings.Fields("4x5 6x5 8x5 10x5 12x5 14x5")
+	waves := strings.Fields("1U5 2U5 3U5 4U5 5U5")
 	curricula := []Method{QTA, MEGA, VDS}
 	return []Figure{
-		{"2", "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.",
-			"solved", Seeds,
-			[]Panel{
-				{"2L", "Figure 2, left: M-mazes", m, curricula},
-				{"2R", "Figure 2, right: square-wave mazes", waves, curricula}}},
-		{"3", "prioritized replay, by uncertainty and by TD error", "solved", Seeds, []Panel{
-			{"3L", "Figure 3, left: replay by uncertainty", m, []Method{QTA, PER}},
-			{"3R", "Figure 3, right: replay by TD error", even, []Method{QTA, TD}}}},
-		{"4", "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.", "never", Seeds,
-			[]Panel{{"4", "", []string{noiseMaze}, []Method{QTA, Noise1, Noise3, Noise5}}}},
-		{"5", "one agent over time; the picture is figure5.svg in its run directory.", "never", 1,
-			[]Panel{{"5", "", []string{Figure5Maze}, []Method{QTA}}}},
-		{"6", "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles", "solved", Seeds,
-			[]Panel{
-				{"6L", "Figure 6, left: disagreement of Q-values", m, []Method{QTA, Q}},
-				{"6R", "Figure 6, right: critic ensembles", m, []Method{QTA, Bootstrap, Ensemble}}}},
+		{
+			Number: "2",
+			About:  "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.",
+			Stop:   "solved",
+			Seeds:  Seeds,
+			Panels: []Panel{
+				{Name: "2L", Title: "Figure 2, left: M-mazes", Mazes: rooms, Lines: curricula},
+				{Name: "2R", Title: "Figure 2, right: square-wave mazes", Mazes: waves, Lines: curricula},
+			},
+		},
+		{
+			Number: "3",
+			About:  "prioritized replay, by uncertainty and by TD error",
+			Stop:   "solved",
+			Seeds:  Seeds,
+			Panels: []Panel{
+				{Name: "3L", Title: "Figure 3, left: replay by uncertainty", Mazes: rooms, Lines: []Method{QTA, PER}},
+				{Name: "3R", Title: "Figure 3, right: replay by TD error", Mazes: even, Lines: []Method{QTA, TD}},
+			},
+		},
+		{
+			Number: "4",
+			About:  "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.",
+			Stop:   "never",
+			Seeds:  Seeds,
+			Panels: []Panel{{Name: "4", Mazes: []string{noiseMaze}, Lines: []Method{QTA, Noise1, Noise3, Noise5}}},
+		},
+		{
+			Number: "5",
+			About:  "one agent over time; the picture is figure5.svg in its run directory.",
+			Stop:   "never",
+			Seeds:  1,
+			Panels: []Panel{{Name: "5", Mazes: []string{Figure5Maze}, Lines: []Method{QTA}}},
+		},
+		{
+			Number: "6",
+			About:  "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles",
+			Stop:   "solved",
+			Seeds:  Seeds,
+			Panels: []Panel{
+				{Name: "6L", Title: "Figure 6, left: disagreement of Q-values", Mazes: rooms, Lines: []Method{QTA, Q}},
+				{Name: "6R", Title: "Figure 6, right: critic ensembles", Mazes: rooms, Lines: []Method{QTA, Bootstrap, Ensemble}},
+			},
+		},
 	}
 }
 
@@ -117,10 +146,13 @@ func Recognize(p qta.Params) (m Method, setting string) {
 			q := preset.Params
 			q.Curriculum = "qta" // the presets mega and vds imply a method
 			q = candidate.Apply(q)
-			if n := len(lab.Differing(q, p)); n < best {
-				best, m = n, candidate
-				setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
+			n := len(lab.Differing(q, p))
+			if n >= best {
+				continue
 			}
+			best = n
+			m = candidate
+			setting = strings.Join(append([]string{preset.Name}, lab.Changes(q, p)...), " ")
 		}
 	}
 	return m, setting
@@ -158,8 +190,14 @@ var Points = sync.OnceValue(func() []Point {
 		if m, err := qta.NewMaze(row[2]); lengths[row[2]] == 0 && err == nil {
 			lengths[row[2]] = m.PathLength()
 		}
-		mean := 1000 * number(row[4])
-		p := Point{row[0], row[1], row[2], lengths[row[2]], mean, 1000 * number(row[5])}
+		p := Point{
+			Panel:     row[0],
+			Method:    row[1],
+			Maze:      row[2],
+			Length:    lengths[row[2]],
+			Mean:      1000 * number(row[4]),
+			Deviation: 1000 * number(row[5]),
+		}
 		if p.Panel != "6R" {
 			p.Mean += 1000
 		}

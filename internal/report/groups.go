@@ -19,7 +19,7 @@ import (
 	"qta/lab"
 )
 
-// A Report is runs, sorted for comparison.
+// A Report holds runs, sorted for comparison.
 type Report struct {
 	Runs    []*lab.Record
 	Skipped []lab.Skip // files that were not used
@@ -38,12 +38,12 @@ const Full, Quick = "paper", "quick"
 // whatever the method.
 type Place struct {
 	Setting, Method, Maze string
-	Family                string // how a maze of the paper's is called: "x5" or "U5"
+	Family                string // the end of a paper's maze's name: "x5" or "U5"
 	Length                int    // path length of the maze, 0 where it is unknown
-	Code                  string // what the runs' program computes: no mean is of different code
+	Code                  string // what the runs' program computes; a mean is of one code
 }
 
-// A Group is the runs of a place.
+// A Group holds the runs of a place.
 type Group struct {
 	Place
 	All    []*lab.Record
@@ -214,8 +214,8 @@ func (g *Group) version() (newest string) {
 	return newest
 }
 
-// compare orders places but for the code: settings as presets are, others last. Then
-// come the paper's mazes, by length, before others, and then the methods.
+// compare orders places, but not by code. First comes the setting, in the order of the
+// presets. Then come the paper's mazes, by length, before others. Then comes the method.
 func (p Place) compare(q Place) int {
 	setting := cmp.Or(cmp.Compare(presetOf(p.Setting), presetOf(q.Setting)), strings.Compare(p.Setting, q.Setting))
 	family := strings.Compare(q.Family, p.Family) // "x5", "U5", and "" of other mazes
@@ -306,8 +306,9 @@ func (g *Group) Which(counts func(*lab.Record) bool) []*lab.Record {
 	return slices.DeleteFunc(slices.Clone(g.Runs), func(r *lab.Record) bool { return !counts(r) })
 }
 
-// Learner returns the setting in which a method is compared with QTA: its authors',
-// or QTA's, with the smaller batch unless more runs have the paper's.
+// Learner returns the setting in which a method is compared with QTA. A method without a
+// setting of its authors' has QTA's, with the smaller batch unless more runs have the
+// paper's.
 func (r *Report) Learner(m paper.Method) string {
 	runs := map[string]int{}
 	for _, g := range r.Groups {
@@ -321,8 +322,8 @@ func (r *Report) Learner(m paper.Method) string {
 	return cmp.Or(m.Own(), Quick)
 }
 
-// Most returns, of a method's groups with QTA's learner, the one with the most
-// runs that count, and these runs.
+// Most looks among a method's groups with QTA's learner. It returns the group with the
+// most runs that count, and these runs.
 func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, runs []*lab.Record) {
 	for _, other := range r.Groups {
 		ofLearner := other.Setting == Full || other.Setting == Quick

@@ -76,34 +76,11 @@ var measure string
 func Look(t *testing.T, page, function string) {
 	t.Helper()
 	Long(t)
-	chromium := "chromium"
-	for _, name := range []string{"google-chrome", "chromium-browser"} {
-		if _, err := exec.LookPath(name); err == nil {
-			chromium = name
-		}
-	}
-	var b strings.Builder
-	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // or the browser guesses, not always well
-	for scheme, media := range map[string]string{"light": " not all", "dark": " all"} {
-		inScheme := html.EscapeString(strings.ReplaceAll(page, "(prefers-color-scheme:dark)", media))
-		for _, width := range []int{400, 1000, 1400} {
-			fmt.Fprintf(&b, `<iframe title="%s, at %d pixels" width="%d" height="900" srcdoc="%s"></iframe>`,
-				scheme, width, width, inScheme)
-		}
-	}
-	fmt.Fprintf(&b, "<script>%s\nfunction measure(frame, page) {%s}</script>", measure, function)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "frames.html")
-	Write(t, file, b.String())
-	cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--user-data-dir="+dir, "--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	out, err := browse(t, frames(page, function))
 	if err != nil {
 		t.Skipf("Chromium does not run here: %v", err)
 	}
-	_, text, found := strings.Cut(html.UnescapeString(string(out)), "FOUND\n")
+	_, text, found := strings.Cut(html.UnescapeString(out), "FOUND\n")
 	text, _, ended := strings.Cut(text, "END")
 	if !found || !ended {
 		t.Fatalf("the browser says %.200q", out)
@@ -111,4 +88,40 @@ func Look(t *testing.T, page, function string) {
 	for fault := range strings.Lines(text) {
 		t.Error(strings.TrimSuffix(fault, "\n"))
 	}
+}
+
+// frames returns a page that measures another one in frames, each of a width and a color
+// scheme.
+func frames(page, function string) string {
+	var b strings.Builder
+	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // or the browser guesses, not always well
+	for _, scheme := range []struct{ name, applies string }{{"light", " not all"}, {"dark", " all"}} {
+		inScheme := strings.ReplaceAll(page, "(prefers-color-scheme:dark)", scheme.applies)
+		for _, width := range []int{400, 1000, 1400} {
+			fmt.Fprintf(&b, `<iframe title="%s, at %d pixels" width="%[2]d" height="900" srcdoc="%[3]s"></iframe>`,
+				scheme.name, width, html.EscapeString(inScheme))
+		}
+	}
+	fmt.Fprintf(&b, "<script>%s\nfunction measure(frame, page) {%s}</script>", measure, function)
+	return b.String()
+}
+
+// browse opens a page in Chromium and returns what its scripts have made of it.
+func browse(t *testing.T, page string) (string, error) {
+	t.Helper()
+	chromium := "chromium"
+	for _, name := range []string{"google-chrome", "chromium-browser"} {
+		if _, err := exec.LookPath(name); err == nil {
+			chromium = name
+		}
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "frames.html")
+	Write(t, file, page)
+	cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--user-data-dir="+dir, "--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	return string(out), err
 }
