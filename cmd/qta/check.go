@@ -34,32 +34,45 @@ var formulas = [...]string{
 func checkCommand(flags *flag.FlagSet) func(call) error {
 	folder := flags.String("vectors", "", "hold this program to the vectors of the folder `DIR`, in the format of testdata/golden")
 	return func(c call) error {
-		number := 0 // for all equations
-		if len(c.args) > 0 {
-			var err error
-			if number, err = strconv.Atoi(c.args[0]); err != nil || number < 1 || number > len(formulas) {
-				return words.BadInput("qta check %q: want the number of an equation, from 1 to %d", c.args[0], len(formulas))
-			}
+		number, err := equationNumber(c.args)
+		if err != nil {
+			return err
 		}
-		source, vectors := "the golden vectors", testdata.Golden()
+		source := "the golden vectors"
+		vectors := testdata.Golden()
 		if *folder != "" {
-			source, vectors = "-vectors "+*folder, os.DirFS(*folder)
+			source = "-vectors " + *folder
+			vectors = os.DirFS(*folder)
 		}
 		results, err := qta.Check(vectors)
 		if err != nil {
 			return words.BadFile(err, "%s: %s", source, strings.TrimPrefix(words.Bare(err), "vectors: "))
 		}
-		results = slices.DeleteFunc(results, func(r qta.CheckResult) bool {
-			return number > 0 && !slices.Contains(r.Numbers, number)
-		})
+		if number > 0 {
+			others := func(r qta.CheckResult) bool { return !slices.Contains(r.Numbers, number) }
+			results = slices.DeleteFunc(results, others)
+		}
 		if len(results) == 0 {
 			return words.BadInput("%s: no vectors of Equation %d", source, number)
 		}
-		if broken := showResults(c.out, results, number > 0); broken > 0 {
+		broken := showResults(c.out, results, number > 0)
+		if broken > 0 {
 			return fmt.Errorf("%s: %d of %d cases do not hold", source, broken, len(results))
 		}
 		return nil
 	}
+}
+
+// equationNumber returns the number of the equation that the arguments name, 0 for all.
+func equationNumber(args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, nil
+	}
+	number, err := strconv.Atoi(args[0])
+	if err != nil || number < 1 || number > len(formulas) {
+		return 0, words.BadInput("qta check %q: want the number of an equation, from 1 to %d", args[0], len(formulas))
+	}
+	return number, nil
 }
 
 // showResults writes the results file by file, the paper's equations first, on
