@@ -372,8 +372,8 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 		return nil, "stopped and saved" + warned, err
 	}
 	r, err = lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
-	if err != nil {
-		return nil, "", err
+	if err != nil || r.State != lab.Solved && r.State != lab.Finished {
+		return nil, "", fmt.Errorf("it has ended, but %s does not say so%s", lab.RecordFile, warned)
 	}
 	return r, reached(r) + warned, nil
 }

@@ -156,6 +156,25 @@ func same(t *testing.T, a, b string) {
 	}
 }
 
+// A cell whose record cannot be written has failed, and says why; given again, the sweep
+// writes the record.
+func TestSweepUnrecorded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", 1, "-steps 20")
+	mustRun(t, "sweep s.txt -out runs")
+	record := filepath.Join("runs", "seed1", lab.RecordFile)
+	os.Remove(record)
+	roomtest.Write(t, filepath.Join(record, "in the way"), "")
+	got := invoke(t, "sweep s.txt -out runs")
+	if got.code != exitFailure {
+		t.Errorf("the code is %d", got.code)
+	}
+	roomtest.Has(t, got.errors, "it has ended, but run.json does not say so; warning: ", "run.json cannot be written")
+	os.RemoveAll(record)
+	roomtest.Has(t, mustRun(t, "sweep s.txt -out runs"), "All 1 cell done")
+	recordOf(t, filepath.Join("runs", "seed1"))
+}
+
 func TestSweep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 50")
