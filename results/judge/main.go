@@ -63,11 +63,13 @@ func judge(dirs []string) (map[string][]byte, error) {
 	}
 
 	found := finding(r)
-	for _, block := range []struct{ begin, template string }{{beginClaims, table}, {beginWorth, worthTable}} {
-		readme, err = replace(readme, block.begin, found.markdown(block.template))
-		if err != nil {
-			return nil, err
-		}
+	readme, err = replace(readme, beginClaims, found.markdown(table))
+	if err != nil {
+		return nil, err
+	}
+	readme, err = replace(readme, beginWorth, found.markdown(worthTable))
+	if err != nil {
+		return nil, err
 	}
 	files := map[string][]byte{
 		"results/report.html": found.page(r),
