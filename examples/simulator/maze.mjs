@@ -92,6 +92,7 @@ const box = ([x, y]) => `<geom type="box" pos="${x + 0.5} ${y + 0.5} 0" size="0.
 mujoco.FS.writeFile("/maze.xml", `
 <mujoco>
 	<option timestep="0.01" integrator="RK4"/>
+	<default><geom condim="1"/></default> <!-- it slides along walls -->
 	<worldbody>
 		${walls.map(box).join("\n")}
 		<body>
