@@ -139,11 +139,11 @@ func fail(mode string) {
 // small are changes that make an agent of 200 steps take a moment.
 var small = []string{"HiddenSize=8", "HiddenLayers=2", "Batch=16", "Candidates=10", "InitialSteps=20", "LearningStarts=5"}
 
-// options are those of a run that is saved every 7 steps, within its episodes of 10.
+// options are those of a run that is saved every 17 steps, mostly within its episodes of 10.
 func options(dir string) lab.Options {
 	quiet := func(string) {}
 	return lab.Options{
-		Dir: dir, Seed: 1, Steps: 200, EvalEvery: 20, Rollouts: 2, Checkpoint: 7, Continue: true,
+		Dir: dir, Seed: 1, Steps: 200, EvalEvery: 20, Rollouts: 2, Checkpoint: 17, Continue: true,
 		Threads: 1, Say: quiet, Warn: quiet,
 	}
 }
