@@ -303,9 +303,9 @@ func (a *Agent) before(i int, c column, now []float64) []float64 {
 	return slices.Clone(now)
 }
 
-// Goals returns, in order, the goals that the agent set itself in environment
-// steps from to to-1: one where each episode begins and one where the goal
-// changes. It panics unless 0 <= from <= to <= Steps().
+// Goals returns, in order, the goals that the agent set itself in the environment steps
+// that are numbered from, from+1 and so on, without to: one where each episode begins and
+// one where the goal changes. It panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
@@ -401,7 +401,8 @@ func (a *Agent) reenter(ctx context.Context) error {
 	return nil
 }
 
-// playAgain takes the steps from to to-1 of training again and returns the last state.
+// playAgain repeats the environment steps numbered from, from+1 and so on, without to, and
+// returns the last state.
 // The first begins an episode. Chance comes from rng. It stops between two episodes if ctx
 // is done.
 func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (last State, err error) {

@@ -223,7 +223,8 @@ func (l *generalLearner) clip(gradient []float32) {
 // A repeatingLearner makes several updates after each step, or at an episode's end.
 //
 // Differs D25: with [Beyond] two updates follow each environment step; the text
-// names no number. Two take 1.9 times as long, and fewer steps.
+// names no number, and [Paper] makes one. A step then takes 1.9 times as long, and a maze
+// takes fewer steps.
 type repeatingLearner struct {
 	learner
 	perStep, perEpisode int

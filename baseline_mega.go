@@ -234,7 +234,7 @@ func (m *megaCurriculum) savedState() savedState {
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's
-// authors ran it, within the limits of plain ReLU networks.
+// authors ran it, but with this package's networks: layers with ReLU and nothing else.
 func MEGA() Params {
 	// A comment names a value's source in the authors' public code, mrl: "config" is
 	// protoge_config in mrl/configs/continuous_off_policy.py, "script" is

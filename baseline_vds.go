@@ -49,7 +49,7 @@ const (
 // Differs D20: in each update the critic moves before the policy asks it for a
 // gradient; VDS's code takes both gradients first.
 //
-// Differs D21: an episode leaves all its transitions. VDS's code drops the last,
+// Differs D21: all transitions of an episode are stored. VDS's code drops the last,
 // and forgets what is older than 1,000,000, which no run of the paper reaches.
 //
 // Differs D22: one pair of normalizers serves agent and value functions, where
@@ -162,7 +162,7 @@ func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as QTA's
-// authors ran it, within the limits of plain ReLU networks.
+// authors ran it, but with this package's networks: layers with ReLU and nothing else.
 func VDS() Params {
 	// A comment names a value's source in VDS's public code: an entry of
 	// DEFAULT_PARAMS in baselines/her/experiment/config.py or a file beside it. The

@@ -721,7 +721,8 @@ func (v vector) batch(a *Agent) *batch {
 	return &b
 }
 
-// actions returns the matrices of random actions, d of them, as Equation 5 takes them.
+// actions returns the random actions of Equation 5: d matrices with a row for each
+// candidate.
 func (v vector) actions(a *Agent, rows int) []matrix {
 	var actions []matrix
 	for j := range v.length("actions") {

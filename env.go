@@ -64,7 +64,8 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
 }
 
-// FirstJump compares two plays of an episode, which have a row of numbers for every step.
+// FirstJump compares two plays of an episode, each of which has a row of numbers for every
+// step.
 // It returns the first step and number, counted from 0, that differ by more than rounding
 // explains, or -1, -1.
 //

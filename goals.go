@@ -307,7 +307,8 @@ func pick(p []float64, u float64) int {
 }
 
 // Achievable returns the candidates whose mean value is at least c T, or all of them if
-// none is. q[k] is the mean value of candidates[k]. The order and the memory stay.
+// none is. q[k] is the mean value of candidates[k]. The result is in the same order, and
+// overwrites candidates.
 //
 // It implements QTA, the threshold (Section 3.3).
 func Achievable(candidates []int, q []float64, c float64, T int) []int {

@@ -2,7 +2,8 @@
 
 package qta
 
-// run computes a tile of n rows and as many of the remaining columns as it takes.
+// run computes a tile of n rows. Of the cols columns that remain it takes as many as its
+// micro-kernel computes at once, and sets t.cols to their number.
 // A micro-kernel touches no column from t.cols on. Tiles of 1 and 12 rows need
 // all their columns.
 func (k kernel) run(t *tile, n, cols int) {

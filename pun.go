@@ -163,7 +163,8 @@ type ensemble struct {
 	headT matrix // scratch for a head's transposed weights
 }
 
-// A shape is the numbers of an ensemble's heads.
+// A shape says how large the outputs of an ensemble's heads are, and with how many random
+// actions an estimate asks them.
 type shape struct {
 	predicted int // numbers that a head predicts
 	headWidth int // numbers of its output: as many, but for departures

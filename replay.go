@@ -72,7 +72,7 @@ func SampleProbabilities(P, p []float64, α float64) {
 //
 // Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
 // et al. (2016, section 3.4) have the probability P(j), which undoes the bias. With
-// the table's α of 1 both are (p_min/p_j)^β once divided.
+// the table's α of 1 both come to (p_min/p_j)^β, divided by the largest weight.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(probability float64) float64 { return pow(1/(float64(n)*probability), β) }
 	largest := 1.0
