@@ -480,8 +480,7 @@ func TestChaos(t *testing.T) {
 
 // FirstJump tells what has grown from a last digit from what has changed at once.
 func TestFirstJump(t *testing.T) {
-	const steps = 100
-	was := make([][]float64, steps)
+	was := make([][]float64, 100)
 	for i := range was {
 		was[i] = []float64{1000, math.Sin(float64(i))}
 	}
@@ -504,7 +503,7 @@ func TestFirstJump(t *testing.T) {
 		{"faster growth", 1e-15, 900, 0, [2]int{4, 1}},
 		{"growth from more than a last digit", 1e-7, 1.2, 0, [2]int{13, 1}},
 	} {
-		now := make([][]float64, steps)
+		now := make([][]float64, len(was))
 		for t := range now {
 			difference := min(1, test.first*math.Pow(test.factor, float64(t)))
 			if test.jump > 0 && t >= test.jump {
@@ -513,8 +512,8 @@ func TestFirstJump(t *testing.T) {
 			now[t] = []float64{1000, was[t][1] + difference}
 		}
 		step, number := FirstJump(was, now)
-		if got := [2]int{step, number}; got != test.want {
-			t.Errorf("%s: the first jump is at %v, want %v", test.what, got, test.want)
+		if step != test.want[0] || number != test.want[1] {
+			t.Errorf("%s: the first jump is at step %d in number %d, want %v", test.what, step, number, test.want)
 		}
 	}
 	if step, _ := FirstJump(nil, nil); step >= 0 {
