@@ -51,10 +51,10 @@ func TestReportCommand(t *testing.T) {
 // parameters, seeds and limits of the records that are there.
 func TestLists(t *testing.T) {
 	t.Chdir("../../results")
-	const stageThree = "screen-0.6.0/stage-three" // whose numbers of candidates are said
+	const stageThree = "screen-0.6.0/stage-three" // its lines say the number of candidates
 	for _, list := range []struct{ name, version string }{
 		{"authors", "0.5.0"}, {"paper", "0.5.0"}, {"section4", "0.5.0"}, {"0.6.0", "0.6.0"}, {"0.7.0", "0.7.0"},
-		{stageThree, "0.6.0"},
+		{"0.7.0-decides", "0.7.0"}, {stageThree, "0.6.0"},
 	} {
 		name, version := list.name, list.version
 		cells, err := parseSweep(roomtest.Read(t, name+".txt"), filepath.Join("runs", name))

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,8 +106,13 @@ func TestFigureSweeps(t *testing.T) {
 		{"5", 1, lab.StopNever}, {"6", 12 * 4 * 12, lab.StopSolved},
 	} {
 		cells, err := parseSweep(mustRun(t, "sweep -figure "+test.figure), "runs")
-		if err != nil || len(cells) != test.cells || slices.ContainsFunc(cells, func(c cell) bool { return c.stop != test.stop }) {
+		if err != nil || len(cells) != test.cells {
 			t.Errorf("figure %s: %d cells, error %v, want %d", test.figure, len(cells), err, test.cells)
+		}
+		for _, c := range cells {
+			if c.stop != test.stop {
+				t.Errorf("figure %s: line %d has -stop %s, want %s", test.figure, c.line, c.stop, test.stop)
+			}
 		}
 	}
 	cells, err := parseSweep(mustRun(t, "sweep -figure 6 -seeds 1 -mazes 1U5 -params small -steps 9000"), "runs")
