@@ -263,7 +263,14 @@ func (g *Group) sum() {
 
 // untrained reports whether a run ended before the first update of its networks.
 func untrained(run *lab.Record) bool {
-	return run.Ended() && run.State != lab.Failed && run.Outcome.Steps <= run.Run.Params.LearningStarts
+	p := run.Run.Params
+	steps := run.Outcome.Steps
+	starts := p.LearningStarts
+	if p.Learner == "vds" { // it learns at the end of episodes
+		steps /= p.Horizon
+		starts /= p.Horizon
+	}
+	return run.Ended() && run.State != lab.Failed && steps <= starts
 }
 
 // count returns how many runs count.

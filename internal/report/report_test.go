@@ -290,6 +290,23 @@ func TestUnmoved(t *testing.T) {
 	equal(t, "old and new", []string{"mega | 4x5 | MEGA | now | [20000 30000 40000]"}, rows(of(runs)))
 }
 
+// TestUntrained marks a run that ended before its first update: QTA's is at step 51, that
+// of VDS at the end of the first episode.
+func TestUntrained(t *testing.T) {
+	for _, test := range []struct {
+		params qta.Params
+		steps  int
+		want   bool
+	}{{qta.Quick(), 50, true}, {qta.Quick(), 51, false}, {qta.VDS(), 49, true}, {qta.VDS(), 50, false}} {
+		runs := madeup.Steps(test.params, paper.Method{}, "4x5", -1)
+		runs[0].Outcome.Steps = test.steps
+		g := of(runs).Groups[0]
+		if marked := g.Untrained == 1 && strings.Contains(g.Each(), "untrained"); marked != test.want {
+			t.Errorf("%s after %d steps: marked %t, want %t", g.Setting, test.steps, marked, test.want)
+		}
+	}
+}
+
 // TestPage holds the text of a page to testdata/page.txt. Its runs have all that is odd.
 func TestPage(t *testing.T) {
 	failed := madeup.Steps(qta.MEGA(), paper.Method{}, "1U5", -90)
