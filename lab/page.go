@@ -257,7 +257,7 @@ func (s *state) drawFrame(d *draw.Drawing, p plan, i int, a *qta.Agent, bar floa
 		}
 	}
 	time := float64(f.Step) / float64(a.Steps())
-	d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, barLeft+barWidth*time, bar)
+	d.Add(`<path class="ink" d="M%v %vl4-7h-8z"/>`, barLeft+float64(barWidth*time), bar)
 	for _, r := range f.Rollouts {
 		p.rollout(d, r)
 	}

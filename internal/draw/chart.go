@@ -196,7 +196,8 @@ func (c *Chart) numbers(p *plane) (all []Place) {
 
 // shift returns how far right of its places the i-th line is drawn.
 func (c *Chart) shift(i int) float64 {
-	return c.Apart * (float64(i) - float64(len(c.Lines)-1)/2)
+	middle := float64(float64(len(c.Lines)-1) / 2)
+	return float64(c.Apart * (float64(i) - middle))
 }
 
 // drawLine draws the i-th line.

@@ -127,7 +127,7 @@ func (p *plane) sample(l Line, at point) {
 func around(a point, width, distance float64) (all []box) {
 	const half = nameHeight / 2
 	right := a.x + distance
-	middle := a.x - width/2
+	middle := a.x - float64(width/2)
 	left := a.x - width - distance
 	above := a.y - distance - half
 	below := a.y + distance + half
