@@ -82,21 +82,12 @@ func (v vector) add(place string, value any) {
 	}
 }
 
-// at names an element of a list, or of a list in it.
-func at(name string, index ...int) string {
-	for _, i := range index {
-		name += "[" + strconv.Itoa(i) + "]"
-	}
-	return name
-}
+// at names an element of a list.
+func at(name string, i int) string { return name + "[" + strconv.Itoa(i) + "]" }
 
-// requireKeys panics unless all keys are there. Those with a question mark may be absent.
+// requireKeys panics unless all keys are there.
 func (v vector) requireKeys(keys string) {
-	for key := range strings.FieldsSeq(keys) {
-		name, optional := strings.CutSuffix(key, "?")
-		if optional {
-			continue
-		}
+	for name := range strings.FieldsSeq(keys) {
 		require(v.has(name), "%s: there is no %s", v.place, name)
 		n, list := v.lengths[v.place+"."+name]
 		require(!list || n > 0, "%s.%s is an empty list", v.place, name)
@@ -172,15 +163,16 @@ func (v vector) word(name string) string {
 // list returns a list of numbers.
 func list[T float32 | float64](v vector, name string) []T {
 	values := make([]T, v.elements(name))
-	fill(v, name, values)
+	v.fill(name, values)
 	return values
 }
 
-// fill sets values to a list of as many numbers.
-func fill[T float32 | float64](v vector, name string, values []T) {
-	for i := range values {
-		values[i] = T(v.number(at(name, i)))
-	}
+// numbers returns a list of n numbers that an agent takes.
+func (v vector) numbers(name string, n int) []float64 {
+	x := list[float64](v, name)
+	problem := numbersProblem(name, x, n)
+	require(problem == "", "%s: %s", v.place, problem)
+	return x
 }
 
 // lists returns a list of lists of as many numbers each.
@@ -192,37 +184,50 @@ func lists[T float32 | float64](v vector, name string) [][]T {
 	return rows
 }
 
-// fillMatrix sets m to a list of its rows. Without one m stays as it is.
-func (v vector) fillMatrix(name string, m matrix) {
-	if !v.has(name) {
-		return
-	}
-	for r := range m.rows {
-		fill(v, at(name, r), m.row(r))
-	}
+// fill sets a list, matrix, layer or network of numbers to what has this name.
+func (v vector) fill(name string, value any) {
+	eachNumber(name, value, func(name string, _ float64) float64 { return v.number(name) })
 }
 
-// fillColumn sets values to a list of as many numbers. Without one they stay as they are.
-func (v vector) fillColumn(name string, values []float32) {
+// fillIf is fill if there is something of this name.
+func (v vector) fillIf(name string, value any) {
 	if v.has(name) {
-		fill(v, name, values)
+		v.fill(name, value)
 	}
 }
 
-// fillLayers sets layers to a network. Without one they stay as they are.
-func (v vector) fillLayers(name string, layers []layer) {
-	if !v.has(name) {
-		return
+// eachNumber calls f with each number of a value and its name, and puts what f returns in
+// its place if the value is a list, matrix, layer or network.
+func eachNumber(name string, value any, f func(name string, x float64) float64) {
+	switch value := value.(type) {
+	case float64:
+		f(name, value)
+	case []int:
+		for i, x := range value {
+			value[i] = int(f(at(name, i), float64(x)))
+		}
+	case []float64:
+		for i, x := range value {
+			value[i] = f(at(name, i), x)
+		}
+	case []float32:
+		for i, x := range value {
+			value[i] = float32(f(at(name, i), float64(x)))
+		}
+	case matrix:
+		for r := range value.rows {
+			eachNumber(at(name, r), value.row(r), f)
+		}
+	case layer:
+		eachNumber(name+".w", value.w, f)
+		eachNumber(name+".b", value.b, f)
+	case []layer:
+		for i, l := range value {
+			eachNumber(at(name, i), l, f)
+		}
+	default:
+		panic(fmt.Sprintf("qta: vectors: no numbers in a %T", value))
 	}
-	for i, l := range layers {
-		v.fillLayer(at(name, i), l)
-	}
-}
-
-func (v vector) fillLayer(name string, l layer) {
-	require(v.has(name), "there is no layer %s.%s", v.place, name)
-	v.fillMatrix(name+".w", l.w)
-	fill(v, name+".b", l.b)
 }
 
 // network returns a network, and its widths from input to output.
@@ -234,7 +239,7 @@ func (v vector) network(name string) (net *mlp, widths []int) {
 	require(slices.Min(widths) > 0, "%s.%s has a layer without weights", v.place, name)
 	requireSmall("the network", float64(mlpSize(widths)))
 	net = newMLP(make([]float32, mlpSize(widths)), widths)
-	v.fillLayers(name, net.layers)
+	v.fill(name, net.layers)
 	return net, widths
 }
 
@@ -247,40 +252,10 @@ type comparison struct {
 
 // holds compares a result with what "out" has under a name: a number, or a list,
 // matrix, layer or network of them.
-func (c *comparison) holds(name string, value any) {
-	switch value := value.(type) {
-	case float64:
-		c.number(name, value)
-	case []float64:
-		for i, x := range value {
-			c.number(at(name, i), x)
-		}
-	case []float32:
-		for i, x := range value {
-			c.number(at(name, i), float64(x))
-		}
-	case []int:
-		for i, x := range value {
-			c.number(at(name, i), float64(x))
-		}
-	case matrix:
-		for r := range value.rows {
-			c.holds(at(name, r), value.row(r))
-		}
-	case layer:
-		c.holds(name+".w", value.w)
-		c.holds(name+".b", value.b)
-	case []layer:
-		for i, l := range value {
-			c.holds(at(name, i), l)
-		}
-	default:
-		panic(fmt.Sprintf("qta: vectors: no comparison of a %T", value))
-	}
-}
+func (c *comparison) holds(name string, value any) { eachNumber(name, value, c.number) }
 
-// number compares one number.
-func (c *comparison) number(name string, code float64) {
+// number compares one number, and returns it.
+func (c *comparison) number(name string, code float64) float64 {
 	want := c.want.number(name)
 	place := c.want.place + "." + name
 	distance := math.Abs(code-want) / (1 + math.Abs(want))
@@ -292,6 +267,7 @@ func (c *comparison) number(name string, code float64) {
 		c.apart = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
 			place, want, code, distance, r.Tolerance)
 	}
+	return code
 }
 
 // notJSON returns the error of a text that is not JSON. It names a NaN and an infinity,
