@@ -476,7 +476,7 @@ func checkFinite[T float32 | float64](step int, network string, numbers ...T) er
 }
 
 // checkParameters is checkFinite for several networks.
-func checkParameters(step int, all ...parameterVector) error {
+func checkParameters(step int, all []parameterVector) error {
 	for _, params := range all {
 		if err := checkFinite(step, params.name, params.values...); err != nil {
 			return err

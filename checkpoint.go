@@ -170,7 +170,7 @@ func loadAgent(data []byte) (*Agent, error) {
 }
 
 func (h *header) marshal(magic string, s savedState, networks []parameterVector, step int) ([]byte, error) {
-	if err := checkParameters(step, networks...); err != nil {
+	if err := checkParameters(step, networks); err != nil {
 		return nil, err
 	}
 	text := toJSON(h)

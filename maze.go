@@ -330,10 +330,9 @@ func ParseMaze(text string) (*Maze, error) {
 
 // A mazeText is a map that is being read.
 type mazeText struct {
-	lines       []string
-	start, goal cell
-	reached     map[cell]bool // the cells that can be reached from start
-	low, high   cell          // corners of the box around them
+	Maze                    // as it is drawn, without a ring of walls
+	reached   map[cell]bool // the cells that can be reached from start
+	low, high cell          // corners of the box around them
 }
 
 // read cuts a map into lines and finds start and goal in it.
@@ -383,7 +382,7 @@ func (t *mazeText) reach() error {
 		for r := at[0] - 1; r <= at[0]+1; r++ {
 			for c := at[1] - 1; c <= at[1]+1; c++ {
 				next := cell{r, c}
-				if freeIn(t.lines, r, c) && !t.reached[next] {
+				if t.Free(r, c) && !t.reached[next] {
 					t.reached[next] = true
 					queue = append(queue, next)
 				}
@@ -422,12 +421,6 @@ func placeError(at cell, problem string, args ...any) error {
 	return fmt.Errorf("qta: maze line %d, column %d: %s", at[0]+1, at[1]+1, fmt.Sprintf(problem, args...))
 }
 
-// freeIn reports whether a cell of a map is free. Outside the map everything is wall.
-func freeIn(lines []string, row, col int) bool {
-	inside := 0 <= row && row < len(lines) && 0 <= col && col < len(lines[row])
-	return inside && lines[row][col] != '#'
-}
-
 // String returns the map with its ring of walls, as [ParseMaze] reads it.
 func (m *Maze) String() string { return strings.Join(m.lines, "\n") + "\n" }
 
@@ -439,7 +432,8 @@ func (m *Maze) Cols() int { return len(m.lines[0]) }
 
 // Free reports whether a cell is free. Outside the map everything is wall.
 func (m *Maze) Free(row, col int) bool {
-	return freeIn(m.lines, row, col)
+	inside := 0 <= row && row < len(m.lines) && 0 <= col && col < len(m.lines[row])
+	return inside && m.lines[row][col] != '#'
 }
 
 // Start returns the center of the start cell: its row and column.

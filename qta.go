@@ -379,7 +379,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 // depend only on the seed and the step, so that training is the same however
 // often it is evaluated, except with Learner authors.
 func (a *Agent) logEvaluation(env Env, rollouts int) error {
-	if err := checkParameters(a.step, a.parameters()...); err != nil {
+	if err := checkParameters(a.step, a.parameters()); err != nil {
 		return err
 	}
 	e, err := a.evaluateWith(env, rollouts, newStream(a.seed, forEvaluation+uint64(a.step)<<8))

@@ -28,7 +28,7 @@ import (
 // The error comes from w, or is a [*NumericError] if a parameter is NaN or
 // infinite.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
-	if err := checkParameters(a.step, a.parameters()...); err != nil {
+	if err := checkParameters(a.step, a.parameters()); err != nil {
 		return err
 	}
 	f := tensorFile{header: append([]byte(`{"__metadata__":`), toJSON(a.metadata())...)}
