@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// This file is an agent from outside: it makes one, asks it, and brings an environment to
-// where training goes on.
+// This file is the agent as its user sees it. It makes an agent, answers questions about
+// it, and plays an interrupted episode again before training continues.
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
@@ -30,7 +30,7 @@ type Agent struct {
 	goalScale  *normalizer
 	replay     *replay
 
-	// Parts: the paper's, or others that variants.go puts in.
+	// Parts: the paper's, or others that variants.go puts in their place.
 
 	curriculum curriculum // chooses goals
 	estimator  estimator  // says how uncertain a candidate is
@@ -48,9 +48,9 @@ type Agent struct {
 	losses       losses // of the latest update
 	log          []Evaluation
 
-	env     Env  // the environment that Train trains in; nil when it has returned
-	loaded  bool // it comes from a checkpoint and has not trained since
-	halfway bool // it is inside an environment step
+	env     Env  // the environment that Train trains in; nil outside Train
+	loaded  bool // the agent comes from a checkpoint and has not trained since
+	halfway bool // the agent is inside an environment step
 
 	// The running episode.
 
@@ -158,7 +158,7 @@ func (a *Agent) SolvedAt() int {
 }
 
 // Digest returns the SHA-256 of all networks' parameters, targets included, in hex. The
-// average that UncertaintyPolyak makes is no part of it.
+// moving average of UncertaintyPolyak is left out.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	for _, params := range a.parameters() {
@@ -167,13 +167,12 @@ func (a *Agent) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// The following methods ask an agent, in any environment. A question changes nothing in
-// training.
+// The following methods query an agent, also about another environment than its own. They
+// change nothing in training.
 
-// Value returns, for each observation and goal, the mean over the critics of Q(s,
-// π(s, g), g), in discounted rewards and not clipped. It panics unless there are
-// as many goals as observations, of the agent's [Sizes] and of numbers up to
-// ±1e12.
+// Value returns, for each observation and goal, the mean over the critics of Q(s, π(s,
+// g), g), in discounted rewards and not clipped. It panics unless there are as many goals
+// as observations, all with the agent's [Sizes] and numbers within ±1e12.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	values := a.policyValues(a.pun, observations, goals)
 	mean := make([]float64, len(goals))
@@ -185,8 +184,8 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return mean
 }
 
-// policyValues returns what each critic of u says about the policy's action in each state
-// with its goal: critics by states.
+// policyValues returns Q(s, π(s, g), g) by each critic of u for each state and its goal:
+// critics by states.
 func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
 	x := a.rows(states, goals)
 	values := make([][]float32, len(u.critics))
@@ -220,9 +219,9 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 	return x
 }
 
-// Uncertainty returns Equation 5 for each observation and goal, in the heads'
-// unit, even if goals are chosen by another estimate ([Survey]). The seed decides
-// the d actions. It panics as [Agent.Value] does.
+// Uncertainty returns Equation 5 for each observation and goal, in the heads' unit, even
+// if the agent chooses goals by another estimate ([Survey]). The seed decides the d
+// actions. It panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	actions := drawActions(newStream(seed, forSurvey), a.pun.d, len(goals), a.sizes.Action)
 	return a.pun.uncertainty(a.rows(observations, goals), actions, HeadDeviation)
@@ -279,15 +278,15 @@ func (a *Agent) State() State {
 	}
 }
 
-// Observation returns a copy of the observation where environment step i began. With
-// what [Agent.Achieved] returns for the same i it is a candidate to ask about.
+// Observation returns a copy of the observation where environment step i began. With the
+// goal that [Agent.Achieved] returns for the same i, it is a candidate.
 func (a *Agent) Observation(i int) []float64 {
 	return a.before(i, a.replay.observation, a.observation)
 }
 
 // Achieved returns a copy of the goal achieved where environment step i began, a
-// candidate of QTA's. If i is Steps() that is where the agent is now. It panics unless
-// 0 <= i <= Steps().
+// candidate of QTA's. If i is Steps(), it is the goal achieved now. It panics unless 0 <=
+// i <= Steps().
 func (a *Agent) Achieved(i int) []float64 {
 	return a.before(i, a.replay.achieved, a.achieved)
 }
@@ -304,8 +303,8 @@ func (a *Agent) before(i int, c column, now []float64) []float64 {
 }
 
 // Goals returns, in order, the goals that the agent set itself in the environment steps
-// that are numbered from, from+1 and so on, without to: one where each episode begins and
-// one where the goal changes. It panics unless 0 <= from <= to <= Steps().
+// from, ..., to-1. There is one where each episode begins, and one where the goal
+// changes. It panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
@@ -371,8 +370,8 @@ func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // From here on the state is the environment's own, which another machine may round
 // differently from what the replay holds.
 //
-// A loaded agent may be given another environment. To find out, it first plays its first
-// ten episodes again, or their first 1000 steps.
+// A loaded agent may be given another environment by mistake. To find that out, it first
+// repeats its first ten episodes, or their first 1000 steps.
 func (a *Agent) reenter(ctx context.Context) error {
 	if a.loaded {
 		rng := newStream(a.seed, forEnvironment)
@@ -401,10 +400,9 @@ func (a *Agent) reenter(ctx context.Context) error {
 	return nil
 }
 
-// playAgain repeats the environment steps numbered from, from+1 and so on, without to, and
-// returns the last state.
-// The first begins an episode. Chance comes from rng. It stops between two episodes if ctx
-// is done.
+// playAgain repeats the environment steps from, ..., to-1 and returns the last state.
+// Step from begins an episode. Chance comes from rng. If ctx is done, playAgain stops
+// between two episodes.
 func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (last State, err error) {
 	for start := from; start < to && err == nil; start += a.params.Horizon {
 		if ctx.Err() != nil {
@@ -438,7 +436,8 @@ func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err 
 	return last, changedError(from+t+1, name, was[t][i], now[t][i])
 }
 
-// changedError says which number is another than it was, by more than rounding.
+// changedError returns an error about a number that differs from before by more than
+// rounding.
 func changedError(step int, name string, was, now float64) error {
 	return &EnvError{step, fmt.Sprintf("%s is %v where it was %v before the interruption: the environment has "+
 		"changed, takes chance from elsewhere than Reset's generator, or rounds differently on this machine "+
@@ -455,7 +454,7 @@ func (a *Agent) parameters() []parameterVector {
 // a parameter is NaN or infinite.
 type NumericError struct {
 	Step    int    // environment steps taken, or updates of a [PUN]
-	Network string // whose numbers they are
+	Network string // where Value is, such as "policy"
 	Value   float64
 }
 
@@ -490,13 +489,12 @@ func checkParameters(step int, all []parameterVector) error {
 // parameters. If it has state of its own, it saves that state by
 // [Agent.Attach].
 type Curriculum interface {
-	// NextGoal returns the goal to pursue from the agent's current state, in the
-	// environment's units: an episode's first, or the next one after a goal was
-	// reached. In the second case nil keeps the old goal. The slice is copied. An error
-	// ends training.
+	// NextGoal returns the goal to pursue next, in the environment's units. If first is
+	// true, this is an episode's first goal. Otherwise a goal was just reached, and nil
+	// keeps that goal. The slice is copied. An error ends training.
 	//
-	// All chance comes from rng, which is saved with the agent; rng.Uint64() is a
-	// seed for questions. NextGoal may call every method that changes nothing, such as
+	// All chance comes from rng, which is saved with the agent; rng.Uint64() gives a
+	// method its seed. NextGoal may call every method that changes nothing, such as
 	// [Agent.State], [Agent.Observation], [Agent.Achieved] and [Agent.Uncertainty].
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }

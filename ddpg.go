@@ -10,9 +10,9 @@ import (
 // al., 2016), with the exploration of the appendix's table and the input
 // normalizer.
 
-// Act returns the policy's action for an observation and a goal, without
-// exploration. Its numbers are in [-1, 1], or NaN after a [*NumericError]. The slice is
-// the caller's. Act panics unless both are of the agent's [Sizes], of numbers up to ±1e12.
+// Act returns the policy's action for an observation and a goal, without exploration. Its
+// numbers are in [-1, 1], or NaN after a [*NumericError]. The caller owns the slice. Act
+// panics unless both have the agent's [Sizes] and numbers within ±1e12.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	x := a.rows([][]float64{observation}, [][]float64{goal})
 	action := make([]float64, a.sizes.Action)
@@ -102,14 +102,15 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 // An explorer turns the policy's action into the one that the agent takes.
 type explorer interface {
 	explore(a *Agent, action []float64)
-	afterStep(a *Agent)     // is called when that step is in the replay: for departures
+	afterStep(a *Agent)     // is called once that step is in the replay: for departures
 	savedState() savedState // what training changes: for departures
 }
 
-// paperExplorer is the paper's, by two rows of the table.
+// paperExplorer explores by two rows of the appendix's table: epsilon and p_random
+// action.
 //
-// Reading R54: in the table's "initial random steps" the goals are random (R22), and the
-// actions the policy's with this noise; in MEGA's code the actions are uniform.
+// Reading R54: during the table's "initial random steps" the goals are random (R22). The
+// actions are the policy's, with this noise; in MEGA's code they are uniform.
 type paperExplorer struct{}
 
 func (paperExplorer) explore(a *Agent, action []float64) {
@@ -173,9 +174,9 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 // A normalizer scales vectors to about zero mean and unit deviation, by running
 // sums over the vectors that it was shown.
 //
-// Reading R21: the paper does not mention it; it is from HER's public code and the
-// authors': the count starts at 1 with zero sums, and until first shown something
-// it only clips.
+// Reading R21: the paper does not mention a normalizer; this one is from HER's public
+// code and the authors'. The count starts at 1 with zero sums. Until it is shown a
+// vector, it only clips.
 type normalizer struct {
 	sum, square []float64 // of the vectors and of their squares
 	count       float64

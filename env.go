@@ -15,9 +15,9 @@ type Env interface {
 	// Sizes returns the lengths of all vectors, at least 1. They never change.
 	Sizes() Sizes
 
-	// Reset starts an episode, also in the middle of another, and returns its
-	// first state. All chance of the episode, in its later steps too, comes
-	// from rng, and nothing of earlier episodes reaches it.
+	// Reset starts an episode, also in the middle of another, and returns its first
+	// state. All chance of the episode, in its later steps too, comes from rng. Earlier
+	// episodes do not influence it.
 	Reset(rng *rand.Rand) State
 
 	// Step acts for one time step and returns the next state and its reward,
@@ -26,19 +26,19 @@ type Env interface {
 	// Desired stays the same throughout the episode.
 	Step(action []float64) (State, float64)
 
-	// Reward is 0 where achieved reaches desired and -1 elsewhere; a goal
-	// reaches itself. It depends on nothing but its arguments, changes
-	// nothing, and also answers for goals that no episode had (hindsight).
+	// Reward is 0 where achieved reaches desired and -1 elsewhere. Every goal reaches
+	// itself. Reward depends only on its arguments, changes nothing, and also accepts
+	// goals that no episode had (hindsight).
 	Reward(achieved, desired []float64) float64
 }
 
-// A State is what an environment shows: the three entries of Gymnasium's
-// GoalEnv dictionary. The slices are valid until the environment's next Reset or
-// Step; Observation and Achieved may be the same.
+// A State is what an environment reveals: the three entries of Gymnasium's GoalEnv
+// dictionary. The slices are valid until the environment's next Reset or Step;
+// Observation and Achieved may be the same.
 //
-// The networks learn from numbers of about order 1 that are spread widely compared
-// with their distance from zero. [CheckEnv] names the numbers that are not, and [Scaled]
-// brings them there. No number may exceed [LargestNumber].
+// The networks learn from numbers of about order 1 that are spread widely compared with
+// their distance from zero. [CheckEnv] names the numbers that differ from this, and
+// [Scaled] rescales them. No number may exceed [LargestNumber].
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -56,7 +56,7 @@ type GoalSampler interface {
 
 // An EnvError reports that an environment broke its contract.
 type EnvError struct {
-	Step    int // environment steps taken; of the episode in [CheckEnv]
+	Step    int // environment steps taken; in [CheckEnv] those of the episode
 	Problem string
 }
 
@@ -64,22 +64,22 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
 }
 
-// FirstJump compares two plays of an episode, each of which has a row of numbers for every
-// step.
-// It returns the first step and number, counted from 0, that differ by more than rounding
-// explains, or -1, -1.
+// FirstJump compares two plays of an episode. Each play has a row of numbers for every
+// step. FirstJump returns the indices of the first step and number that differ by more
+// than rounding explains, or -1, -1.
 //
 // On another machine an environment may round differently. A difference of at most a
-// millionth of the number's largest magnitude in the episode is rounding. So is one that
-// began below 1e-8 of it and grew at most a hundredfold in each step, as the last digits of
-// a chaotic motion do. An environment that has changed shows a jump.
+// millionth of the number's largest magnitude in the episode is rounding. A larger one is
+// rounding too if it began below 1e-8 of that magnitude and grew at most a hundredfold in
+// each step, as the last digits of a chaotic motion do. If the environment has changed,
+// there is a jump.
 func FirstJump(was, now [][]float64) (step, number int) {
 	const (
 		tolerance = 1e-6
 		growth    = 100
 	)
 	sizes := largestOf(was)
-	grown := 1e-10 // the largest difference so far that is rounding grown
+	grown := 1e-10 // the largest difference so far that rounding explains
 	for t, row := range was {
 		difference := 0.0
 		for i, x := range row {
@@ -109,8 +109,8 @@ func largestOf(rows [][]float64) (sizes []float64) {
 	return sizes
 }
 
-// stepProblem says what is wrong with the answer to a step in an episode with
-// this desired goal, or returns "".
+// stepProblem says what is wrong with what Step returned, or returns "". desired is the
+// episode's desired goal.
 func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float64) string {
 	if problem := stateProblem(s, sizes); problem != "" {
 		return problem
@@ -135,7 +135,7 @@ func stateProblem(s State, sizes Sizes) string {
 }
 
 // LargestNumber is the largest magnitude of a number that an environment or a curriculum
-// may give. Adam squares the gradients of Equation 4, and from numbers a thousand times
+// may give. Adam squares the gradients of Equation 4, and with numbers a thousand times
 // larger a square may overflow.
 const LargestNumber = 1e12
 

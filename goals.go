@@ -56,9 +56,10 @@ type paperCurriculum struct{ curriculumDefaults }
 // Reading R23: uncertainties are scaled over the candidates that the threshold has
 // left; sections 3.2 and 3.3 name no order of the two.
 //
-// Reading R22: before InitialSteps it is a uniformly drawn achieved goal, as in the
-// authors' code, which has one step more; the table says "initial random steps". A
-// run's very first goal is where the agent stands, as nothing else has been seen.
+// Reading R22: before InitialSteps the goal is drawn uniformly from the goals achieved.
+// The authors' code does the same for one step more; the table says "initial random
+// steps". A run's very first goal is where the agent stands, as nothing else has been
+// seen.
 func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
@@ -83,9 +84,10 @@ func (a *Agent) randomGoal() []float64 {
 	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
-// drawCandidates returns all transitions, or N of them if there are more. Every choice
-// of N is equally likely. They are in the order in which they were stored: each is taken
-// in turn with the probability of the places left over the transitions left.
+// drawCandidates returns all transitions, or N of them if there are more. Every choice of
+// N is equally likely. They stay in the order in which they were stored. Each in turn is
+// taken with a probability: the number of places left, divided by the number of
+// transitions left.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
 // episode too, and the goal achieved there.
@@ -97,8 +99,8 @@ func (a *Agent) randomGoal() []float64 {
 // arbitrarily large number", and the authors' code all that are stored. N bounds the
 // cost of a choice. 4000 is our number, chosen on the mazes 14x5 and 15x5.
 //
-// Reading R118: they are drawn without replacement; "arbitrarily large" sets of
-// candidates have none twice, and the authors' code takes all that are stored.
+// Reading R118: candidates are drawn without replacement, because an "arbitrarily large"
+// set has none twice. The authors' code takes all that are stored.
 func (a *Agent) drawCandidates() []int {
 	n := a.replay.n
 	N := a.params.Candidates
@@ -116,14 +118,14 @@ func (a *Agent) drawCandidates() []int {
 //
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
-// Row k of x begins with s_k and g_k. Row k of actions[j] is a_j, which takes the last
-// columns of x. There are d matrices of actions. The paper's deviation is
+// Row k of x begins with s_k and g_k. There are d matrices of actions. Row k of
+// actions[j] is a_j, which is written to the last columns of x. The paper's deviation is
 // [HeadDeviation].
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
-// Reading R17: the sum has d terms and the ensemble G; the display's sums start at
-// 0 and so count one more, as does Equation 6's sum over N candidates.
+// Reading R17: the sum has d terms, and the ensemble has G members. The displayed sums
+// start at 0, and so have one term more. So does Equation 6's sum over N candidates.
 func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []float64 {
 	d := float64(len(actions))
 	ε := make([]float64, x.rows)
@@ -160,11 +162,11 @@ func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
 const chunkRows = 384
 
 // drawActions draws the d actions of Equation 5, which are the same for all n candidates.
-// Each is a matrix of n rows that are one row in memory.
+// Each is a matrix of n rows that share one row in memory.
 //
 // Reading R55: the display's a_j has no k, and the authors' code has one set of actions
-// for all candidates. Drawn anew for each, they put noise on the estimates that
-// Equation 6 compares.
+// for all candidates. Actions drawn anew for each candidate would add noise to the
+// estimates that Equation 6 compares.
 func drawActions(rng stream, d, n, components int) []matrix {
 	actions := make([]matrix, d)
 	for j := range actions {
@@ -196,13 +198,13 @@ func (a *Agent) candidates(transitions []int, first bool) candidates {
 	}
 }
 
-// An estimator says how uncertain the agent is about candidates: by Equation 5, or as
-// in a method that the paper compares with it.
+// An estimator says how uncertain the agent is about candidates. The paper's estimator is
+// Equation 5; the methods that the paper compares QTA with have others.
 type estimator interface {
 	uncertainty(a *Agent, c candidates, rng stream) []float64
 }
 
-// paperEstimator is the paper's: Equation 5 for an ensemble.
+// paperEstimator is Equation 5 for an ensemble.
 type paperEstimator struct{ u *ensemble }
 
 func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
@@ -210,7 +212,8 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 	return e.u.uncertainty(c.inputs(a), actions, HeadDeviation)
 }
 
-// inputs returns rows of s_k and g_k, the networks' inputs in Equation 5.
+// inputs returns a row of s_k and g_k for each candidate: the networks' inputs in
+// Equation 5.
 //
 // Reading R27: a candidate's state is the one the agent was in, and its goal
 // the one that UncertaintyGoal names.
@@ -291,7 +294,8 @@ func toProbabilities(p []float64) {
 	}
 }
 
-// pick returns the index at which the sum of the probabilities p passes u of [0, 1).
+// pick returns the first index up to which the probabilities p add up to more than u,
+// which is in [0, 1).
 func pick(p []float64, u float64) int {
 	picked := 0
 	for k, v := range p {

@@ -11,7 +11,7 @@ import (
 // The mazes' constants, from the authors' public code; section 4 calls the radius small.
 const (
 	substeps      = 10  // straight pieces of one step
-	substepLength = 0.1 // of a component of the action, in cells
+	substepLength = 0.1 // how far a piece moves for an action of 1, in cells
 
 	RegionRadius = 0.3  // half the side of the start and goal regions, in cells
 	GoalRadius   = 0.35 // a goal is reached closer than this, in cells
@@ -95,9 +95,9 @@ func mMaze(height, width int) string {
 	return top + strings.Repeat(deadEnd, height-3) + closed + bottom
 }
 
-// squareWave draws the square wave of n bends without its ring. It has
-// 6 n + 5 free cells, start at the top left, and the goal at the right, at the
-// top if n is odd. A row that ends in a wall has it from the ring.
+// squareWave draws the square wave of n bends without its ring. It has 6 n + 5 free
+// cells, start at the top left, and the goal at the right, at the top if n is odd. A '#'
+// at the end of a row belongs to the ring.
 func squareWave(n int) string {
 	corridors := strings.Repeat(".#", n) + ".\n"
 	bottom := strings.Repeat("...#", (n+1)/2) // bridges two corridors, and the next two
@@ -312,11 +312,11 @@ func OptimalValue(γ float64, hops int) float64 {
 	return sum
 }
 
-// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.' a
-// free cell, S the start and G the goal, each once. Cells that are not drawn,
-// or cannot be reached from S, are wall. The maze is the rest inside a ring of
-// walls one cell thick, whatever surrounded it. With the ring it may have
-// 10,000 cells. Errors name the line and the column, counted from 1.
+// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.' a free
+// cell, S the start and G the goal, each once. Cells that are not drawn, or cannot be
+// reached from S, are wall. The maze is what remains, inside a ring of walls one cell
+// thick, whatever surrounded it. With the ring it may have 10,000 cells. Errors name the
+// line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
 	var t mazeText
 	if err := t.read(text); err != nil {

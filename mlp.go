@@ -126,10 +126,10 @@ type parameterVector struct {
 	values []float32
 }
 
-// A pass holds what a batch leaves behind on its way through networks of one
-// shape. x[0] is the caller's input. x[l] is the output of layer l-1 after its
-// ReLU, and dx[l] is the gradient with respect to that output before its ReLU.
-// There is room for as many rows as the largest batch so far.
+// A pass holds the intermediate results of a batch in networks with the same layer
+// widths. x[0] is the caller's input. x[l] is the output of layer l-1 after its ReLU, and
+// dx[l] is the gradient with respect to that output before its ReLU. There is room for as
+// many rows as the largest batch so far.
 //
 // A batch goes through a network in chunks of rows, so that one layer's output for a
 // chunk is still in the cache when the next layer needs it. A gradient grows
@@ -171,13 +171,15 @@ func (p *pass) reserve(rows int) {
 	}
 }
 
-// chunk returns the number of rows in a chunk on the way back; forward it is half of
-// that. For each thread, some layers of 256 units and their weights fit two megabytes,
-// and tiles of six and of twelve rows fit without a rest.
+// chunk returns the number of rows in a chunk of the backward pass; the forward pass has
+// half as many. Each thread's rows of some layers of 256 units fit into two megabytes,
+// together with the layers' weights. The kernels' tiles of six and twelve rows fill a
+// chunk exactly.
 func (p *pass) chunk() int { return 192 * p.workers.n }
 
-// hiddenRows says where a chunk's hidden layers go: to its own rows of p.x, where
-// backward needs them, or to the same rows for all chunks, which stay in the cache.
+// hiddenRows says where the outputs of a chunk's hidden layers are stored: in the chunk's
+// own rows of p.x, where backward needs them, or in the same rows for all chunks, which
+// stay in the cache.
 type hiddenRows bool
 
 const (
@@ -256,9 +258,9 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	}
 }
 
-// inputGradient returns the output y for x, B by in, and the gradient with respect to
-// the columns of x from the given one on, given dy = dL/dy, B by out. The hidden layers
-// of p become scratch.
+// inputGradient returns the output y for x, B by in. It also returns dx, the gradient
+// with respect to the last columns of x, from the given column on, for dy = dL/dy, B by
+// out. The hidden layers of p become scratch.
 func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
 	for l, layer := range m.layers {
@@ -299,13 +301,13 @@ const (
 // An adam is the optimizer's state for one vector of parameters: Adam, by
 // Kingma and Ba (2015), Algorithm 1.
 //
-// Reading R74: section 3.1 has "gradient descent" and the table learning rates; the
-// steps are Adam's, as in the authors' code, but that denormal moments become 0.
+// Reading R74: section 3.1 has "gradient descent", and the table has learning rates. The
+// steps are Adam's, as in the authors' code, except that denormal moments become 0.
 type adam struct {
 	params, gradient []float32
 
 	rate           float64
-	decay          float64   // times the parameters, added to the gradient: for departures
+	decay          float64   // decay · params is added to the gradient: for departures
 	m, v           []float32 // first and second moment
 	power1, power2 float64   // β₁ᵗ and β₂ᵗ
 	c              adamCoefficients
@@ -333,8 +335,8 @@ func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 //	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
 //	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
 //
-// where g is the gradient plus decay times params. A parameter takes as long as about 64
-// multiply-adds.
+// where g is the gradient plus decay times params. One parameter costs as much time as
+// about 64 multiply-adds.
 func (a *adam) step() {
 	a.power1 = float64(a.power1 * adamBeta1) // converted: not fused with what follows
 	a.power2 = float64(a.power2 * adamBeta2)

@@ -22,18 +22,18 @@ type Params struct {
 	Baselines
 }
 
-// Algorithm is what [Paper] needs, from the appendix's table, the text or neither.
+// Algorithm holds the settings of the paper's own method.
 type Algorithm struct {
 	// Units of each hidden layer.
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
 	HiddenLayers int `source:"Reading R37: from the authors' code; the paper is silent" range:"[1,16]"`
-	// G, critics of the ensemble, each with its predictive head. One (MEGA, VDS) cannot disagree.
+	// G, critics of the ensemble, each with its predictive head. MEGA and VDS have only one critic.
 	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
 	// |B|, transitions of a minibatch.
 	Batch int `source:"Table: batch size" range:"[1,65536]"`
-	// γ, how much a reward counts one step earlier.
+	// γ, how much the next step's reward counts now.
 	Discount float64 `source:"Table: discount factor" range:"[0,1)"`
 	// Adam's step for the policy.
 	ActorRate float64 `source:"Table: actor learning rate" range:"[0,1]"`
@@ -41,7 +41,7 @@ type Algorithm struct {
 	CriticRate float64 `source:"Table: critic learning rate" range:"[0,1]"`
 	// Adam's step for the predictive heads.
 	PredictiveRate float64 `source:"Table: predictive network learning rate" range:"[0,1]"`
-	// ρ, the share of itself that a target network keeps in an update.
+	// ρ, the share of its old parameters that a target network keeps in an update.
 	Polyak float64 `source:"Table: rho" range:"[0,1]"`
 	// Weight of the mean squared action in the policy's loss.
 	ActionL2 float64 `source:"Reading R38: from the authors' code; DDPG has none" range:"[0,1000]"`
@@ -52,83 +52,83 @@ type Algorithm struct {
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k, relabeled transitions for each one that is not.
+	// k, how many transitions are relabeled for each one that keeps its goal.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
-	// β of Equation 8 at the first step: how much of the bias the weights undo.
+	// β of Equation 8 at the first step: how much of the sampling bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
 	// Environment steps until β is 1.
 	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,2e9]"`
 	// α of Equation 7, the power of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
-	// Transitions of each finished episode that the input normalizers take in.
+	// Transitions drawn from each finished episode for the input normalizers.
 	NormalizerDraws int `source:"Reading R41: from the authors' code" range:"[1,1e6]"`
 	// Smallest standard deviation that the normalizers divide by, in the input's unit.
 	NormalizerFloor float64 `source:"Reading R42: from the authors' code" range:"[1e-100,1e6]"`
-	// Largest magnitude that the normalizers let through.
+	// Normalized inputs are clipped to this magnitude.
 	NormalizerClip float64 `source:"Reading R43: from the authors' code" range:"(0,1e6]"`
 
 	// T, environment steps of an episode.
 	Horizon int `source:"Reading R44: from the authors' code; section 3.3 names only T" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
-	// Probability of a uniformly random action; a different RandomActionLater soon replaces it.
+	// Probability of a uniformly random action; RandomActionLater soon replaces it.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
 	// Environment steps before goals are chosen by uncertainty.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
 
-	// d, random actions for one estimate of uncertainty.
+	// d, how many random actions one estimate of uncertainty averages over.
 	UncertaintyActions int `source:"Table: d" range:"[1,4096]"`
 	// The goal fed to the critics in Equation 5: the environment's, or the candidate itself.
 	UncertaintyGoal string `source:"The authors' code (Differs D3); section 3.2: \"desired\"" range:"desired|candidate"`
-	// m of Equation 6, the slope of a goal's chance over its scaled uncertainty.
+	// m of Equation 6, the slope of a goal's weight over its scaled uncertainty.
 	Slope float64 `source:"Table: linear sampling M" range:"[-1e100,1e100]"`
 	// b of Equation 6, the intercept.
 	Intercept float64 `source:"Table: linear sampling b" range:"[-1e100,1e100]"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
-	// N, the most goals drawn for one choice, without replacement, which costs in proportion to N d G.
+	// N, the most candidates of one choice, drawn without replacement. Its cost grows with N d G.
 	Candidates int `source:"Ours, to bound the cost (Differs D30); the authors' code: all that are stored" range:"[1,1000000]"`
 }
 
-// Departures are choices that other codes make (authors.go, baseline*.go), and
-// our own (beyond.go).
+// Departures are settings that the paper does not have. They come from other codes
+// (authors.go, baseline*.go) or are our own (beyond.go).
 type Departures struct {
-	// How networks learn: as in the paper, or as in the code of QTA's authors, of MEGA's or of VDS's.
+	// How networks learn: as the paper says, or as the code of QTA's, MEGA's or VDS's authors does.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
-	// Equation 4's gradient: joint with Equation 2's into the backbone, or to the head only.
+	// Where Equation 4's gradient goes: with Equation 2's into the backbone, or only to the head.
 	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
-	// Replaces RandomAction once an episode of the run has reached its first goal, mostly at step 1.
+	// Replaces RandomAction once any episode of the run has reached its first goal, mostly at step 1.
 	RandomActionLater float64 `source:"Reading R53: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond has Differs D25" range:"[1,1000]"`
-	// Replaces RandomAction in an episode after its first goal, except with MEGA; 0 changes nothing.
+	// Unless 0, replaces RandomAction in an episode that has reached its first goal, except with MEGA.
 	RandomActionReached float64 `source:"Reading R58: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
-	// After the first goal, repeat a random action until a step is below this share of the usual one; 0 draws each anew.
+	// Unless 0, repeat a random action after the first goal until a step is below this share of the mean step.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond has Differs D24" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads are asked as they are; Beyond has Differs D4" range:"[0,1)"`
-	// Probability that an episode's first goal is the environment's, once reached; only for QTA.
+	// Probability that an episode begins with the environment's goal if the run has reached it; only for QTA.
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond has Differs D5" range:"[0,1]"`
 }
 
-// Baselines are the methods that the paper compares with, on its own learner unless
-// Learner says otherwise.
+// Baselines select the methods that the paper compares QTA with. They run on the paper's
+// learner unless Learner says otherwise.
 type Baselines struct {
 	// The method that chooses the goals.
 	Curriculum string `source:"Section 3.2: QTA" range:"qta|mega|vds|her"`
 	// How a goal's uncertainty is estimated, and by which critics.
 	Uncertainty string `source:"Section 3.1: PUN" range:"pun|q|bootstrap|ensemble"`
-	// Standard deviation of Gaussian noise added to each estimate, in its unit.
+	// Standard deviation of Gaussian noise added to each estimate, in the estimate's unit.
 	UncertaintyNoise float64 `source:"Section 4: none but in Figure 4" range:"[0,1000000]"`
 	// Replaces UncertaintyActions if Uncertainty is bootstrap or ensemble.
 	EnsembleActions int `source:"Table: d for deep ensembles and bootstrapped DQN" range:"[1,4096]"`
 }
 
-// Paper returns the parameters of the paper's text and appendix, with four
-// departures: Equation 5 is asked with the candidate itself as the goal (D3), Equation
-// 4 moves the critics' backbone (D29), returns are clipped (D26), and a choice has at
-// most 4000 candidates (D30). Every other set is a change of this one.
+// Paper returns the parameters of the paper's text and appendix, with four departures. In
+// Equation 5 the critics' goal is the candidate itself (D3). Equation 4 moves the
+// critics' backbone (D29), and targets are clipped (D26). A choice has at most 4000
+// candidates (D30). Every other set is a change of this one.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{
@@ -190,9 +190,9 @@ func Quick() Params {
 	return p
 }
 
-// Small returns [Quick] with 64 units and 500 candidates, for tests, examples
-// and small environments. [Paper], Quick and Small run one algorithm at three
-// costs. It solves only the shortest mazes.
+// Small returns [Quick] with 64 units and 500 candidates, for tests, examples and small
+// environments. [Paper], Quick and Small run one algorithm at three costs. Small solves
+// only the shortest mazes.
 func Small() Params {
 	p := Quick()
 	p.HiddenSize = 64
@@ -200,8 +200,8 @@ func Small() Params {
 	return p
 }
 
-// Literal returns [Paper] without Differs D3, and so follows that sentence of
-// section 3.2 as printed. results/README.md says how many steps that costs.
+// Literal returns [Paper] without D3: in Equation 5 the critics' goal is the
+// environment's, as section 3.2 says. results/README.md says how many steps that costs.
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"
@@ -222,11 +222,12 @@ func Beyond() Params {
 	return p
 }
 
-// Authors returns what the authors' public code runs for QTA, where it
-// departs from the paper.
+// Authors returns [Paper] with the values of the authors' public code wherever the two
+// differ.
 func Authors() Params {
-	// Reading R117: its switches are set to the paper's method. The published file
-	// runs deep ensembles by the variance of Q-values, for which the table too has 16 as d.
+	// Reading R117: the code's switches are set to the paper's method. As published they
+	// select deep ensembles by the variance of Q-values, for which the table too has 16
+	// as d.
 	p := Paper()
 	p.Learner = "authors"
 	p.PredictiveRate = 5e-4
@@ -253,7 +254,8 @@ type Preset struct {
 	Params Params
 }
 
-// fields lists the parameters, once: a report reads thousands of records.
+// fields lists the parameters. The list is made once, because a report reads thousands of
+// records.
 var fields = sync.OnceValue(func() []reflect.StructField {
 	all := reflect.VisibleFields(reflect.TypeFor[Params]())
 	return slices.DeleteFunc(all, func(f reflect.StructField) bool { return f.Anonymous })
@@ -297,7 +299,8 @@ func fieldNamed(name string) (reflect.StructField, error) {
 	return reflect.StructField{}, fmt.Errorf("qta: unknown parameter %q; \"qta params\" lists them", name)
 }
 
-// parseValue returns what text spells, and whether a field of this kind can have it.
+// parseValue returns the value that text spells, and whether a field of this kind can
+// have that value.
 func parseValue(text string, kind reflect.Kind) (value any, ok bool) {
 	err := json.Unmarshal([]byte(text), &value)
 	if err != nil && kind == reflect.String {
@@ -355,8 +358,8 @@ func checkField(f reflect.StructField, value any) error {
 	return nil
 }
 
-// oneLine returns a text from outside as an error may have it: quoted if it is not one
-// line of printable characters.
+// oneLine prepares a text from outside for an error message. It quotes the text unless
+// that is one line of printable characters.
 func oneLine(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s {
 		return q

@@ -13,9 +13,9 @@ import (
 // Matrices are row-major float32 and have a row per transition; B is the number
 // of rows. A critic's input is s, g and a side by side.
 
-// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2).
-// q1 and q2 are the values Q_targ(s', a', g') of the two target critics in M, and γ is
-// discount. All have B values, and y may be q1 or q2.
+// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2). q1
+// and q2 are the values Q_targ(s', a', g') of the two target critics in M, and γ is
+// discount. All slices have B values, and y may be q1 or q2.
 //
 // It implements QTA, Equation 1 (Section 3.1).
 //
@@ -47,8 +47,8 @@ func drawPair(rng stream, n int) (i, j int) {
 
 // clipReturns clips values to the possible returns, from the lowest to 0.
 //
-// Differs D26: Equation 1 has no bounds. No discounted sum of rewards of -1
-// and 0 lies outside these. Without ClipReturns nothing is clipped.
+// Differs D26: Equation 1 has no bounds. No discounted sum of rewards of -1 and 0 lies
+// outside this interval. Without ClipReturns nothing is clipped.
 func (u *ensemble) clipReturns(values []float32) {
 	if !u.params.ClipReturns {
 		return
@@ -85,7 +85,7 @@ func Polyak(target, online []float32, ρ float64) {
 	}
 	kept := float32(ρ)
 	moved := float32(1 - ρ)
-	n := polyakVector(target, online, kept, moved) // the first n, as the loop would
+	n := polyakVector(target, online, kept, moved) // it does the first n as the loop would
 	for i := n; i < len(target); i++ {
 		target[i] = float32(kept*target[i]) + float32(moved*online[i])
 	}
@@ -112,7 +112,7 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive heads: the
 // sample standard deviation over the heads of each component, and then the mean over the
-// components. It is in the components' unit. With one head it is 0.
+// components. u is in the components' unit. With one head it is 0.
 //
 // heads[i] are head i's predictions, B rows of equal width. The first width components
 // of a row count.
@@ -120,10 +120,11 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // It is part of QTA, Equation 5.
 //
 // Differs D27: Equation 5 as displayed averages the predictions, which would measure
-// nothing; the text of section 3.1 takes their standard deviation, and so does this.
+// nothing; the text of section 3.1 takes their standard deviation, and so does
+// HeadDeviation.
 //
-// Reading R16: it divides by G-1, and averages components: the paper names
-// neither.
+// Reading R16: the sum of squares is divided by G-1, and components are averaged; the
+// paper says neither.
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	G := float64(len(heads))
 	for r := range u {
@@ -151,7 +152,7 @@ func squaredDeviations(members [][]float32, k int) (sum float64) {
 	return sum
 }
 
-// An ensemble is the critics with their heads, and what they need to learn.
+// An ensemble is the critics with their heads, and what their updates need.
 type ensemble struct {
 	params  *Params
 	critics []*critic
@@ -163,18 +164,18 @@ type ensemble struct {
 	headT matrix // scratch for a head's transposed weights
 }
 
-// A shape says how large the outputs of an ensemble's heads are, and with how many random
-// actions an estimate asks them.
+// A shape holds the sizes of an ensemble's heads, and how many random actions an estimate
+// takes.
 type shape struct {
-	predicted int // numbers that a head predicts
-	headWidth int // numbers of its output: as many, but for departures
+	predicted int // how many numbers a head predicts
+	headWidth int // how many numbers it puts out: predicted, or more for departures
 	d         int // random actions of one estimate of uncertainty
 }
 
-// heads say what the critics and heads of an ensemble learn. The ensembles that the paper
-// compares PUN with have other heads.
+// heads define what the critics of an ensemble and their heads learn. PUN has paperHeads;
+// the ensembles that the paper compares PUN with have others.
 type heads interface {
-	// headTarget returns what a head is to predict of transition i.
+	// headTarget returns what a head learns to predict for transition i.
 	headTarget(r *replay, i int) []float64
 
 	// targets computes the targets of Equation 1. b.next holds s', g' and a'.
@@ -228,7 +229,8 @@ func (paperHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 	return PredictiveLoss(dp.data, p.data, b.sNext.data, p.cols)
 }
 
-// A critic is Q_φ and its head P, with its target and what they need to learn.
+// A critic is Q_φ and its head P, with the critic's target network and what an update
+// needs.
 type critic struct {
 	criticNet
 	target         *mlp // Q_φtarg
@@ -248,8 +250,8 @@ type criticNet struct {
 	head   layer     // P: ξ to the predicted s'
 }
 
-// targetValue returns the value of target critic i at x, of B elements. It is valid
-// until the next network's turn.
+// targetValue returns the value of target critic i at x, of B elements. The slice is
+// valid until the next network runs.
 func (u *ensemble) targetValue(x matrix, i int) []float32 {
 	return u.critics[i].target.infer(u.pass, x).elements()
 }
@@ -260,8 +262,8 @@ func (u *ensemble) targetValue(x matrix, i int) []float32 {
 // Reading R11: the joint loss is the sum over the critics; each critic's
 // gradient sees only its own term.
 //
-// Reading R113: Equation 4 has weight 1 beside Equation 2. The authors' code averages
-// the heads' losses over the critics in a step of their own, which D29 does without.
+// Reading R113: Equation 4 has weight 1 beside Equation 2. The authors' code averages the
+// heads' losses over the critics in a step of their own. D29 has no such step.
 func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 	for i, c := range u.critics {
 		critic, head := u.gradients(i, b)
@@ -277,10 +279,10 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // gradients sets the gradients of Equation 2 plus Equation 4 for critic i and its
 // head, and returns both losses.
 //
-// Differs D29: the gradient goes on through ξ into the critic's backbone, which
-// descends both losses as one, by the critic's optimizer. The text announces "a joint
-// loss function" for the critics only, and the authors' heads take a step of their own.
-// results/README.md has what this is worth, and how a step of the heads' own does.
+// Differs D29: the gradient of both losses continues through ξ into the critic's
+// backbone, and the critic's optimizer descends their sum there. The text announces "a
+// joint loss function" for the critics only, and the authors' heads take a step of their
+// own. results/README.md says what this gains, and how well a separate step does.
 //
 // Reading R13: the head's own layer moves at the predictive network's rate, the backbone
 // at the critic's. In the authors' code the backbone moves at both rates.
@@ -297,9 +299,9 @@ func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 }
 
 // criticTerm is Equation 2 for critic i, given ξ of a minibatch. It returns the loss and
-// sets the gradient of the last layer, and in the pass the gradient with respect to ξ. The
-// epilogue e is for the second one: with it a later term adds to an earlier one's, and
-// the last term applies the mask of ReLU.
+// sets the gradient of the last layer. It also sets the gradient with respect to ξ, which
+// is kept in the pass. The epilogue e applies to that gradient: a later term adds to an
+// earlier one, and the last term applies the mask of ReLU.
 func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
@@ -319,7 +321,7 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	return loss
 }
 
-// headTerm is Equation 4 for the head of critic i, as criticTerm is Equation 2.
+// headTerm does for Equation 4 and head i what criticTerm does for Equation 2.
 func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
@@ -352,8 +354,8 @@ func (u *ensemble) follow() {
 	}
 }
 
-// A follower is Equation 3 for one network, spread over the threads. A parameter takes as
-// long as about 16 multiply-adds.
+// A follower is Equation 3 for one network, spread over the threads. One parameter costs
+// as much time as about 16 multiply-adds.
 type follower struct {
 	target, online []float32
 	ρ              float64
@@ -407,8 +409,8 @@ func (p *Params) widths(in, out int) []int {
 	return slices.Concat([]int{in}, hidden, []int{out})
 }
 
-// newCriticNet returns a critic of the given widths and a head with so many outputs, all
-// zeros.
+// newCriticNet returns a critic of the given widths, and a head with that many outputs.
+// All parameters are zero.
 func newCriticNet(widths []int, head int) criticNet {
 	n := mlpSize(widths)
 	hidden := widths[len(widths)-2]
@@ -442,20 +444,20 @@ func (u *ensemble) perCritic(n int) [][]float32 {
 
 // A batch is a minibatch as the networks see it: s and g normalized.
 type batch struct {
-	transitions []int     // which they are, in the replay
+	transitions []int     // their indices in the replay
 	x           matrix    // s, g, a: B by observation + goal + action
 	next        matrix    // s', g and room for a'
 	r           []float32 // reward
 	y           []float32 // targets of Equation 1
 	w           []float32 // weights of Equation 8
-	sNext       matrix    // what the heads predict: s' as it is
+	sNext       matrix    // what the heads learn to predict: s', not normalized
 
 	values      [][]float32 // of each critic, before it learned from the batch
-	predictions [][]float32 // of each head, likewise
+	predictions [][]float32 // of each head, before it learned from the batch
 	dp          matrix      // gradient with respect to one head's predictions
 }
 
-// newBatch returns a batch of weight 1, and makes room for it.
+// newBatch returns a batch whose weights are 1, and makes room for it in the pass.
 func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
 	u.pass.reserve(rows)
 	width := sizes.Observation + sizes.Goal + sizes.Action

@@ -51,9 +51,9 @@
 //
 // # Readings
 //
-// A numbered comment that begins "Reading" marks a choice that the paper leaves
-// open, one that begins "Differs" a deliberate departure from it.
-// docs/readings.md lists them.
+// A numbered comment that begins "Reading" marks a choice that the paper leaves open. One
+// that begins "Differs" marks a deliberate departure from the paper. docs/readings.md
+// lists them.
 //
 // # Determinism
 //
@@ -73,15 +73,15 @@ import (
 // Version is the version of the algorithm. The bytes of a run depend on it.
 const Version = "0.7.0"
 
-// Train runs the algorithm. It trains in env and evaluates in another instance
-// of the same environment, until the budget is spent or the task solved. If ctx
-// is done it returns ctx's cause. It stops between environment steps, and
-// training that continues from there ends as if never interrupted.
+// Train runs the algorithm. It trains in env and evaluates in another instance of the
+// same environment, until the budget is spent or the task solved. If ctx is done, Train
+// stops between environment steps and returns ctx's cause. Training that continues from
+// there ends as if never interrupted.
 //
-// The error is a [*NumericError], an [*EnvError], whatever a function in o or a
-// [Curriculum] returned, or says what is not allowed: an argument, a call within Train,
-// an own curriculum not set again. After an error within a step the agent can be neither
-// trained nor saved: continue from the last checkpoint.
+// The error is a [*NumericError], an [*EnvError], or what a function in o or a
+// [Curriculum] returned. Any other error says what is not allowed: an argument, a call
+// within Train, or a curriculum of your own that was not set again. After an error within
+// a step the agent can be neither trained nor saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
 		return errTraining
@@ -124,9 +124,10 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // Reading R1: one update follows every environment step, after the first
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 //
-// Reading R115: "Whenever the agent successfully reaches its goal, a new goal is
-// sampled" is read as at once, before the step's update (in the authors' code after),
-// but at an episode's last step, after which the next one's first goal comes.
+// Reading R115: "Whenever the agent successfully reaches its goal, a new goal is sampled"
+// is read as at once, before the step's update; in the authors' code it is after. At an
+// episode's last step none is sampled, because the next episode begins with its own first
+// goal.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {
@@ -194,13 +195,13 @@ func (a *Agent) move(action []float64) error {
 	a.enterState(next)
 	a.step++
 	a.explorer.afterStep(a)
-	if a.foundAt == 0 && reward == 0 { // the reward is of the environment's goal
+	if a.foundAt == 0 && reward == 0 { // the reward is for the environment's goal
 		a.foundAt = a.step
 	}
 	return nil
 }
 
-// enterState makes s the agent's current state. Its desired goal is left out.
+// enterState makes s the agent's current state, except for the desired goal.
 func (a *Agent) enterState(s State) {
 	copy(a.observation, s.Observation)
 	copy(a.achieved, s.Achieved)
@@ -208,7 +209,7 @@ func (a *Agent) enterState(s State) {
 
 // A learner says when the networks learn, and what an update is.
 type learner interface {
-	update(a *Agent) error       // is called when a step is in the replay
+	update(a *Agent) error       // is called once a step is in the replay
 	afterEpisode(a *Agent) error // is called after the curriculum's endEpisode: for VDS
 	savedState() savedState      // what training changes, except the networks: for departures
 }
@@ -247,7 +248,7 @@ func (a *Agent) checkLosses() error {
 
 // draw fills b with transitions of a sampler, each replayed with a goal.
 func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) error {
-	if b.r == nil { // an agent that never trains needs none
+	if b.r == nil { // an agent that never trains needs no batch
 		*b = a.pun.newBatch(a.params.Batch, a.sizes)
 	}
 	for row := range b.transitions {
@@ -340,8 +341,9 @@ func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, err
 // Reading R103: the policy acts without noise; the paper does not say. The authors'
 // code, and the command, evaluate every 1000 environment steps with 20 rollouts.
 //
-// Reading R116: normalizers have seen the latest episode; in the authors' code not yet,
-// which is not followed here, as it would move the runs of MEGA and VDS.
+// Reading R116: the normalizers have been shown the latest episode. In the authors' code
+// they have not yet; this is not followed, because it would change the runs of MEGA and
+// VDS.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
@@ -397,8 +399,8 @@ type TrainOptions struct {
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
 
-	// A function that is not nil is called; it may save and query the agent,
-	// but neither train it nor replace its state. An error ends training.
+	// Each function is called unless it is nil. It may save and query the agent, but
+	// neither train it nor replace its state. An error ends training.
 	AfterEvaluation func(Evaluation) error
 	AfterStep       func() error
 }
@@ -413,7 +415,7 @@ type Evaluation struct {
 	PredictiveLoss float64 // Equation 4, or the loss of other heads, mean over the heads, in squared units of s
 	ActorLoss      float64 // in rewards
 	GoalsSet       int     // goals chosen so far
-	GoalsReached   int     // of these, reached
+	GoalsReached   int     // how many of these were reached
 
 	Reached     float64 // fraction of rollouts at the goal at any time, including their start
 	Return      float64 // mean over the rollouts of the sum of rewards, not discounted

@@ -16,19 +16,19 @@ import (
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
 //
-// Reading R31: a transition's own outcome, i itself, is among them; section 3.3
-// says "later in its trajectory", and the public codes include it.
+// Reading R31: step i itself, the transition's own outcome, is among these steps; section
+// 3.3 says "later in its trajectory", and the public codes include it.
 func futureStep(i, n int, u float64) int {
 	return i + int(u*float64(n-i))
 }
 
 // relabel returns the goal that transition i is replayed with. With probability k/(k+1)
-// it is one achieved later in its episode, else its own: HER has k relabeled copies
-// beside it.
+// this is a goal achieved later in the transition's episode, else the transition's own
+// goal. In HER k relabeled copies stand beside each original.
 //
-// Reading R32: it is the goal achieved at a later transition, as in HER; section 3.3
-// has "the goal of a transition later in its trajectory", which could be the one
-// pursued there.
+// Reading R32: the new goal is the one achieved at a later transition, as in HER. Section
+// 3.3 has "the goal of a transition later in its trajectory", which could also mean the
+// one pursued there.
 func (r *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	if rng.Float64() < k/(k+1) {
 		future := futureStep(i, r.episodeEnd(i), rng.Float64())
@@ -63,16 +63,17 @@ func SampleProbabilities(P, p []float64, α float64) {
 	}
 }
 
-// ImportanceWeights sets w to the weights that undo the bias of drawing
-// transitions with probabilities P from a buffer of n: w_j = (1/n · 1/P_j)^β,
-// divided by the largest weight in the buffer. That is the weight of its smallest
-// probability, least; if least is zero nothing is divided. All P are positive.
+// ImportanceWeights sets w to the weights that undo the bias of drawing transitions with
+// probabilities P from a buffer of n: w_j = (1/n · 1/P_j)^β, divided by the largest
+// weight in the buffer. The largest weight is that of the smallest probability, least. If
+// least is zero, the weights are not divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul
-// et al. (2016, section 3.4) have the probability P(j), which undoes the bias. With
-// the table's α of 1 both come to (p_min/p_j)^β, divided by the largest weight.
+// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul et al.
+// (2016, section 3.4) have the probability P(j), which undoes the bias. With the table's
+// α of 1, the two forms differ by a factor. Division by the largest weight cancels it and
+// leaves (p_min/p_j)^β.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(probability float64) float64 { return pow(1/(float64(n)*probability), β) }
 	largest := 1.0
@@ -84,8 +85,8 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	}
 }
 
-// PriorityBeta returns β at environment step t. It grows linearly from initial at step 0
-// to 1 at step steps, but for rounding, and then stays 1. steps is 1 or more.
+// PriorityBeta returns β at environment step t. It grows linearly from initial at t = 0
+// to 1 at t = steps, up to rounding, and then stays 1. steps is 1 or more.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
@@ -133,8 +134,8 @@ func newReplay(sizes Sizes, horizon int) *replay {
 	}
 }
 
-// add stores a transition from a state, its observation and the goal achieved there, by
-// an action in pursuit of a goal, to the state next.
+// add stores a transition. It begins in a state with this observation and achieved goal.
+// There the agent takes action in pursuit of goal, and arrives in the state next.
 func (r *replay) add(observation, achieved, action, goal []float64, next State) {
 	row := [][]float64{observation, achieved, action, goal, next.Observation, next.Achieved}
 	for k, c := range r.columns() {
@@ -148,7 +149,7 @@ func (r *replay) episodeEnd(i int) int {
 	return min((i/r.horizon+1)*r.horizon, r.n)
 }
 
-// A column is one kind of vector of all transitions, one after the other.
+// A column holds one vector of each transition, such as its action, one after the other.
 type column struct {
 	data  []float64
 	width int
@@ -171,17 +172,17 @@ type sampler interface {
 	// draw returns the index of a transition.
 	draw(rng stream) int
 
-	// weigh sets the weights of a minibatch at an environment step. They are 1 before.
+	// weigh sets the weights of a minibatch, at first 1, at an environment step.
 	weigh(b *batch, step int)
 
-	// prioritize is called when critics and heads have learned from b.
+	// prioritize is called after critics and heads have learned from b.
 	prioritize(b *batch)
 
 	// savedState returns what training changes.
 	savedState() savedState
 }
 
-// uniformSampler draws all transitions alike.
+// uniformSampler draws every transition with the same probability.
 type uniformSampler struct{ *replay }
 
 func (s uniformSampler) draw(rng stream) int  { return rng.index(s.n) }
@@ -223,7 +224,7 @@ func newPrioritized(r *replay, p *Params) *prioritizedSampler {
 	}
 }
 
-// draw draws a transition by Equation 7.
+// draw returns a transition drawn by Equation 7.
 func (s *prioritizedSampler) draw(rng stream) int {
 	s.prioritizeNew()
 	return s.tree.find(rng.Float64())
@@ -244,9 +245,9 @@ func (s *prioritizedSampler) prioritizeNew() {
 // Reading R99: t of the schedule of β counts environment steps, as in the authors'
 // code, not updates.
 //
-// Differs D28: Equation 8 as displayed has no maximum. Weights are divided by
-// theirs, as Schaul et al. do "for stability", over the whole buffer, as in the
-// authors' code.
+// Differs D28: Equation 8 as displayed has no maximum. Weights are divided by the largest
+// one, as Schaul et al. do "for stability". It is the largest of the whole buffer, as in
+// the authors' code.
 func (s *prioritizedSampler) weigh(b *batch, step int) {
 	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
@@ -262,9 +263,9 @@ func (s *prioritizedSampler) weigh(b *batch, step int) {
 // prioritize gives each transition the uncertainty that the heads had about it before
 // they learned from b.
 //
-// Reading R10: it is the heads' deviation at (s, a, g) after relabeling, as in the
-// authors' code; section 3 has the uncertainty of a state, which Equation 5 takes over
-// random actions.
+// Reading R10: a priority is the heads' deviation at (s, a, g) after relabeling, as in
+// the authors' code. Section 3 has the uncertainty of a state, which Equation 5 averages
+// over random actions.
 func (s *prioritizedSampler) prioritize(b *batch) {
 	HeadDeviation(s.priority, b.predictions, b.sNext.cols)
 	s.setPriorities(b)
