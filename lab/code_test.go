@@ -18,7 +18,7 @@ const changed = "the code has changed"
 // still be done with it. One without a code, or of a kernel that rounds differently, is
 // taken as it is.
 func TestCode(t *testing.T) {
-	run := filepath.Join(t.TempDir(), "run")
+	run := newDir(t)
 	train(t, tinyRun(run))
 	code := Code(tiny())
 	for _, there := range []string{code[:len(code)-1], "", "other 12"} {
@@ -27,12 +27,12 @@ func TestCode(t *testing.T) {
 		o := tinyRun(dir)
 		for _, o.Steps = range []int{200, 220} { // done, and to go on
 			if there != "" && there != "other 12" {
-				refused(t, "other code", o, changed, "name another directory")
+				refused(t, o, changed, "name another directory")
 				continue
 			}
 			train(t, o)
-			if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.Run.Code != there {
-				t.Errorf("after %q the record has %q, error %v", there, r.Run.Code, err)
+			if got := record(t, dir).Run.Code; got != there {
+				t.Errorf("after %q the record has %q", there, got)
 			}
 		}
 	}

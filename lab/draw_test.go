@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -369,7 +368,7 @@ func passingRollout(s qta.State, goalAt, horizon int) rollout {
 // TestPage looks at the page and the pictures of a run: well-formed, with what a
 // reader looks for, and nothing drawn outside of a picture.
 func TestPage(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
+	dir := newDir(t)
 	o := tinyRun(dir)
 	o.Rollouts = Rollouts // as the command's
 	train(t, o)
@@ -384,8 +383,8 @@ func TestPage(t *testing.T) {
 	if strings.Contains(page, "NaN") || strings.Contains(page, "http-equiv=\"refresh\"") {
 		t.Error("the page has a number that is none, or loads itself again after the end")
 	}
-	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err != nil || r.Outcome.Figure5 == nil {
-		t.Errorf("the record has no numbers of Figure 5, error %v", err)
+	if record(t, dir).Outcome.Figure5 == nil {
+		t.Error("the record has no numbers of Figure 5")
 	}
 	if n := strings.Count(roomtest.Read(t, dir, FilmFile), ` film-w" pathLength`); n != 9*4+20 {
 		t.Errorf("the animation has %d rollouts", n)
@@ -413,11 +412,11 @@ func TestHint(t *testing.T) {
 			t.Errorf("hint %q, want %q", got, want)
 		}
 	}
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
-	var told string
-	o.Say = func(line string) { told += line }
-	o.Warn, o.Params.Horizon = o.Say, 3
+	o := tinyRun(newDir(t))
+	o.Params.Horizon = 3
+	h := hear(&o)
 	train(t, o)
+	told := h.warned + h.said
 	const hint = "; component 1 of the desired goals lies between 3.202 and 3.791, but the agent was only between "
 	has(t, told, "to goal takes 9 steps, but an episode has only 3 ", hint, "When it does not learn")
 	if strings.Contains(told, "end before") || strings.Contains(told, "component 0") {
@@ -432,14 +431,12 @@ func TestTooFew(t *testing.T) {
 		"LearningStarts=200": "200 steps end before the first update: LearningStarts is 200",
 		"InitialSteps=200":   "200 steps end before the first goal chosen by its uncertainty: InitialSteps is 200",
 	} {
-		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		o := tinyRun(newDir(t))
 		o.Params = with(tiny(), change)
-		warned, said := "", ""
-		o.Warn = func(line string) { warned += line }
-		o.Say = func(line string) { said += line }
+		h := hear(&o)
 		train(t, o)
-		if warned != want || !strings.Contains(said, want+"; see \"When it does not learn") {
-			t.Errorf("it warns %q and says %q, want %q", warned, said, want)
+		if h.warned != want || !strings.Contains(h.said, want+"; see \"When it does not learn") {
+			t.Errorf("it warns %q and says %q, want %q", h.warned, h.said, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package lab
 import (
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -60,7 +59,7 @@ func (b *board) Reward(achieved, desired []float64) float64 {
 // A run goes on where a machine turns over rewards at their edge, but not where the edge
 // has moved.
 func TestRewardsAtEdges(t *testing.T) {
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o := tinyRun(newDir(t))
 	run := func(radius float64, fused bool, steps int) error {
 		o.Steps = steps
 		return Train(t.Context(), &board{radius: radius, fused: fused}, &board{radius: radius, fused: fused}, o)
@@ -68,10 +67,7 @@ func TestRewardsAtEdges(t *testing.T) {
 	if err := run(1.5, false, 100); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := open(t, o.Dir)
 	if slices.Equal(r.state.Rewards, rewards(&board{radius: 1.5, fused: true}, r.Agent)) {
 		t.Error("the fused sum turns over no reward of this run, which shows nothing")
 	}
@@ -232,16 +228,13 @@ func (s shape) Reward(achieved, desired []float64) float64 {
 // The rewards of a run's goals are counted in both directions, from its first goals to
 // its last.
 func TestRewardCounts(t *testing.T) {
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o := tinyRun(newDir(t))
 	o.Steps = 160
 	env := func() qta.Env { return alter(t, 0.35, 1, 1, 0) }
 	if err := Train(t.Context(), env(), env(), o); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := open(t, o.Dir)
 	was := rewards(env(), r.Agent)
 	if rewardsChanged(env(), r.Agent, was) {
 		t.Error("the environment has not changed, and its rewards have")

@@ -36,26 +36,65 @@ func maze(t testing.TB) qta.Env {
 	return Maze(roomtest.Maze(t, "1U5"))
 }
 
+// newDir names a directory that is not there yet.
+func newDir(t testing.TB) string { return filepath.Join(t.TempDir(), "run") }
+
+func try(t testing.TB, o Options) error { return Train(t.Context(), maze(t), maze(t), o) }
+
 func train(t testing.TB, o Options) {
 	t.Helper()
-	if err := Train(t.Context(), maze(t), maze(t), o); err != nil {
+	if err := try(t, o); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// contents returns the files of a run, but those that a clock has made.
-func contents(t testing.TB, dir string) map[string]string {
+// record reads the record of a run.
+func record(t testing.TB, dir string) *Record {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
+	r, err := ReadRecord(filepath.Join(dir, RecordFile))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// rewrite writes a changed record of a run.
+func rewrite(t testing.TB, dir string, r *Record) {
+	t.Helper()
+	roomtest.Write(t, filepath.Join(dir, RecordFile), string(r.Encode()))
+}
+
+// open reads a whole run.
+func open(t testing.TB, dir string) *Run {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// heard is what a run warns of, and what it says.
+type heard struct{ warned, said string }
+
+func hear(o *Options) *heard {
+	h := new(heard)
+	o.Warn = func(line string) { h.warned += line }
+	o.Say = func(line string) { h.said += line }
+	return h
+}
+
+// contents returns the files of a run, but those that a clock has made. Of a run that has
+// not begun there are none.
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
 	files := map[string]string{}
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Name() == LockFile || e.Name() == PreviousFile || e.Name() == DamagedFile {
-			continue
+		byClock := e.Name() == LockFile || e.Name() == PreviousFile || e.Name() == DamagedFile
+		if !byClock && !e.IsDir() {
+			files[e.Name()] = roomtest.Read(t, dir, e.Name())
 		}
-		files[e.Name()] = roomtest.Read(t, dir, e.Name())
 	}
 	return files
 }
@@ -63,7 +102,8 @@ func contents(t testing.TB, dir string) map[string]string {
 // TestResume stops a run after every few steps, with two threads and another pace
 // of saving each time, and has the bytes of one that was never stopped.
 func TestResume(t *testing.T) {
-	whole, parts := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "parts")
+	whole := newDir(t)
+	parts := newDir(t)
 	train(t, tinyRun(whole))
 	roomtest.Write(t, filepath.Join(parts, LockFile), "") // a process was killed at its start
 	roomtest.Write(t, filepath.Join(parts, AgentFile+temporary), "qta")
@@ -92,7 +132,8 @@ func (counting) NextGoal(a *qta.Agent, first bool, _ *rand.Rand) ([]float64, err
 // A curriculum of the user's own has all that a run has: a page that names it, and its
 // state over a stop. It is no run of another curriculum.
 func TestCurriculum(t *testing.T) {
-	whole, parts := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	whole := newDir(t)
+	parts := newDir(t)
 	own := func(dir string) Options {
 		o := tinyRun(dir)
 		o.Curriculum = counting{}
@@ -100,13 +141,13 @@ func TestCurriculum(t *testing.T) {
 	}
 	train(t, own(whole))
 	stopAt(t, own(parts), 83)
-	refused(t, "another curriculum", tinyRun(parts), "a curriculum of the user's is true there, false here")
+	refused(t, tinyRun(parts), "a curriculum of the user's is true there, false here")
 	train(t, own(parts))
 	sameRun(t, "a run in parts", parts, whole)
 	page := roomtest.Read(t, whole, PageFile)
 	has(t, page, "The agent's goals come from the curriculum of its user.", "goals by a curriculum of its user")
-	if r, err := Open(whole); err != nil || len(r.Agent.Attachment()) < 20 || strings.Contains(page, "cmd/qta") {
-		t.Errorf("%v, %d bytes attached; or the page has a command for the run", err, len(r.Agent.Attachment()))
+	if n := len(open(t, whole).Agent.Attachment()); n < 20 || strings.Contains(page, "cmd/qta") {
+		t.Errorf("%d bytes attached, or the page has a command for the run", n)
 	}
 }
 
@@ -148,7 +189,7 @@ func alter(t testing.TB, radius, part, far, bonus float64) *altered {
 // an episode with fixed actions, the rewards of goals of the run or its first episodes show.
 func TestChangedEnvironment(t *testing.T) {
 	const changed = "the environment has changed"
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o := tinyRun(newDir(t))
 	for _, test := range []struct {
 		radius, part, far float64
 		steps             int
@@ -184,7 +225,7 @@ func TestInstances(t *testing.T) {
 		differ + "in an episode with fixed actions number 0":                alter(t, 0.35, 0.9, 0.9, 0),
 		differ + "Reward of": qta.Scaled(env(), [][2]float64{{0, 100}, {0, 100}}, [][2]float64{{0, 100}, {0, 100}}),
 	} {
-		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		o := tinyRun(newDir(t))
 		o.Steps = 20
 		err := Train(t.Context(), training, env(), o)
 		_, input := errors.AsType[InputError](err)
@@ -212,7 +253,7 @@ func (e chancy) Step(action []float64) (qta.State, float64) {
 // An environment that breaks its contract is refused before anything is written,
 // unless the options say otherwise: then its first step ends the run.
 func TestUnfitEnvironment(t *testing.T) {
-	o := tinyRun(filepath.Join(t.TempDir(), "run"))
+	o := tinyRun(newDir(t))
 	for _, o.Unchecked = range []bool{false, true} {
 		err := Train(t.Context(), alter(t, 0.35, 1, 1, 5), alter(t, 0.35, 1, 1, 5), o)
 		_, input := errors.AsType[InputError](err)

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"qta"
 )
@@ -56,7 +53,7 @@ func trainCounted(t *testing.T, dir string, last int) (*count, error) {
 // evaluation's second rollout and a first state. The same command ends the run with the
 // bytes of one that no signal stopped.
 func TestStopsBetweenEpisodes(t *testing.T) {
-	whole := filepath.Join(t.TempDir(), "run")
+	whole := newDir(t)
 	all, err := trainCounted(t, whole, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +66,7 @@ func TestStopsBetweenEpisodes(t *testing.T) {
 		}
 	}
 	for _, last := range stops {
-		dir := filepath.Join(t.TempDir(), "run")
+		dir := newDir(t)
 		what := fmt.Sprintf("stopped in episode %d of %d", last, all.episodes)
 		c, err := trainCounted(t, dir, last)
 		if !errors.Is(err, ErrStopped) || c.episodes > last+1 {
@@ -85,7 +82,7 @@ func TestStopsBetweenEpisodes(t *testing.T) {
 // A command for a run that has ended plays no held-out rollouts again. Only the 200 desired
 // goals that no record has are drawn once more. A signal meanwhile leaves all files.
 func TestHeldOutOnce(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
+	dir := newDir(t)
 	all, err := trainCounted(t, dir, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -101,46 +98,42 @@ func TestHeldOutOnce(t *testing.T) {
 			t.Errorf("a signal in episode %d: %d have begun, error %v", last, c.episodes, err)
 		}
 	}
-	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-		t.Errorf("the files have changed (-before +after):\n%.500s", diff)
-	}
+	sameFiles(t, "after a signal", dir, before)
 }
 
 // Work that lasts says so once.
 func TestPatience(t *testing.T) {
-	said := ""
-	o := Options{Say: func(line string) { said += line }}
+	var o Options
+	h := hear(&o)
 	w := o.watch(t.Context(), maze(t), "Playing")
 	rng := rand.New(rand.NewPCG(1, 0))
 	w.Reset(rng)
-	if said != "" {
-		t.Errorf("at once it says %q", said)
+	if h.said != "" {
+		t.Errorf("at once it says %q", h.said)
 	}
 	w.begun = time.Now().Add(-5 * time.Second)
 	w.Reset(rng)
 	w.Reset(rng)
-	if said != "Playing: 1 episode in 5 s so far" {
-		t.Errorf("it says %q", said)
+	if h.said != "Playing: 1 episode in 5 s so far" {
+		t.Errorf("it says %q", h.said)
 	}
 }
 
 // A task that an untrained policy solves is called that at the start and at the end.
 func TestUntrained(t *testing.T) {
 	for radius, want := range map[float64]bool{0.35: false, 9: true} {
-		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		o := tinyRun(newDir(t))
 		o.Steps = 20
 		o.Unchecked = true // CheckEnv refuses so large a radius
-		warned, said := "", ""
-		o.Warn = func(line string) { warned += line }
-		o.Say = func(line string) { said += line }
+		h := hear(&o)
 		env := func() *altered { return alter(t, radius, 1, 1, 0) }
 		if err := Train(t.Context(), env(), env(), o); err != nil {
 			t.Fatal(err)
 		}
-		warns := strings.Contains(warned, "the untrained policy solves 2 of 2 rollouts, so there is nothing to learn")
-		says := strings.Contains(said, "Its untrained policy solved 2 of 2 rollouts: nothing was learned.")
+		warns := strings.Contains(h.warned, "the untrained policy solves 2 of 2 rollouts, so there is nothing to learn")
+		says := strings.Contains(h.said, "Its untrained policy solved 2 of 2 rollouts: nothing was learned.")
 		if warns != want || says != want {
-			t.Errorf("with a radius of %v it warns %q and says %q", radius, warned, said)
+			t.Errorf("with a radius of %v it warns %q and says %q", radius, h.warned, h.said)
 		}
 	}
 }
@@ -159,16 +152,15 @@ func (e displaced) Place(goal []float64) (x, y float64) {
 // A goal whose place no picture shows is named at the start.
 func TestOutside(t *testing.T) {
 	for by, want := range map[float64]bool{0: false, -3: true, 300: true} {
-		o := tinyRun(filepath.Join(t.TempDir(), "run"))
+		o := tinyRun(newDir(t))
 		o.Steps = 20
-		warned := ""
-		o.Warn = func(line string) { warned += line }
+		h := hear(&o)
 		env := func() qta.Env { return displaced{maze(t).(Sketcher), by} }
 		if err := Train(t.Context(), env(), env(), o); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(warned, "which is outside of the Sketch: that is from 0 to ") != want {
-			t.Errorf("displaced by %v it warns %q", by, warned)
+		if strings.Contains(h.warned, "which is outside of the Sketch: that is from 0 to ") != want {
+			t.Errorf("displaced by %v it warns %q", by, h.warned)
 		}
 	}
 }
