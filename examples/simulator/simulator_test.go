@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -149,13 +147,13 @@ func options(dir string) lab.Options {
 }
 
 // trainCart trains in a child that fails as mode says.
-func trainCart(ctx context.Context, t *testing.T, mode string, o lab.Options) error {
+func trainCart(t *testing.T, mode string, o lab.Options) error {
 	t.Setenv(childMode, mode)
 	limit := time.Minute
 	if mode == "hangs" || mode == "is silent" {
 		limit = 3 * time.Second
 	}
-	return train(ctx, []string{os.Args[0]}, limit, small, o)
+	return train(t.Context(), []string{os.Args[0]}, limit, small, o)
 }
 
 // agentIn returns the bytes of a run's agent, or "" before it has one.
@@ -193,7 +191,7 @@ func checkLine(t *testing.T, mode string, err error, want string) {
 func TestFailures(t *testing.T) {
 	whole := wholeRun(t)
 	o := options(t.TempDir())
-	if err := trainCart(t.Context(), t, "good", o); err != nil || agentIn(o.Dir) != whole {
+	if err := trainCart(t, "good", o); err != nil || agentIn(o.Dir) != whole {
 		t.Errorf("a run with a child, %v, ends with another agent than without", err)
 	}
 	for _, c := range []struct{ mode, want string }{
@@ -205,39 +203,17 @@ func TestFailures(t *testing.T) {
 		{"forgets its speed", "an achieved and a desired goal of [1 1 1] numbers; its first line describes [2 1 1]"},
 	} {
 		o := options(t.TempDir())
-		err := trainCart(t.Context(), t, c.mode, o)
+		err := trainCart(t, c.mode, o)
 		checkLine(t, c.mode, err, c.want)
 		if agentIn(o.Dir) == "" {
 			t.Errorf("a child that %s: nothing is saved", c.mode)
 		}
-		if err := trainCart(t.Context(), t, "good", o); err != nil {
+		if err := trainCart(t, "good", o); err != nil {
 			t.Errorf("after a child that %s: %v", c.mode, err)
 		}
 		if agentIn(o.Dir) != whole {
 			t.Errorf("after a child that %s the run ends with another agent than without a child", c.mode)
 		}
-	}
-}
-
-// A run that is stopped within an episode goes on as well.
-func TestStop(t *testing.T) {
-	o := options(t.TempDir())
-	ctx, stop := context.WithCancel(t.Context())
-	o.AfterStep = func(step int) {
-		if step == 123 {
-			stop()
-		}
-	}
-	err := trainCart(ctx, t, "good", o)
-	if !errors.Is(err, lab.ErrStopped) {
-		t.Fatalf("a stopped run: %v", err)
-	}
-	o.AfterStep = nil
-	if err := trainCart(t.Context(), t, "good", o); err != nil {
-		t.Fatal(err)
-	}
-	if agentIn(o.Dir) != wholeRun(t) {
-		t.Error("a stopped run ends with another agent than one that was not stopped")
 	}
 }
 
@@ -251,7 +227,7 @@ func TestStart(t *testing.T) {
 		{"has no width", "observation and goal are lists of ranges"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
-		err := trainCart(t.Context(), t, c.mode, o)
+		err := trainCart(t, c.mode, o)
 		checkLine(t, c.mode, err, c.want)
 		if _, err := os.Stat(o.Dir); err == nil {
 			t.Errorf("a child that %s: there is a directory", c.mode)
