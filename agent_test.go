@@ -492,35 +492,39 @@ func TestRandomActionOfMEGA(t *testing.T) {
 }
 
 // The average is the ensemble at first, the mean of the first 1/(1-ρ) updates' critics
-// and heads, and a moving average from then on. Asking it leaves the ensemble as it was.
+// and heads, and a moving average from then on.
 func TestUncertaintyPolyak(t *testing.T) {
 	const ρ = 0.9
-	a := newMazeAgent(t, tiny(Beyond(), fmt.Sprint("UpdatesPerStep=1 UncertaintyPolyak=", ρ)), 1)
+	a, _ := walked(t, tiny(Beyond(), fmt.Sprint("UncertaintyPolyak=", ρ)), 40)
 	want := each(a.pun.critics, func(c *critic) []float64 { return make([]float64, len(c.params)) })
-	trainTo(t, a, a.params.LearningStarts+25, func() error {
-		n := stepsOf(a.policy.adam)
-		for i, c := range a.pun.critics {
-			for k, v := range c.params {
-				if n > 0 {
-					want[i][k] += max(1-ρ, 1/float64(n)) * (float64(v) - want[i][k])
-				}
-			}
-			if n == 0 && !slices.Equal(averageOf(a)[i].params, c.params) {
-				t.Errorf("average %d is not critic %[1]d before the first update", i+1)
-			}
-		}
-		return nil
-	})
 	for i, c := range a.pun.critics {
-		near(t, fmt.Sprintf("average of critic %d and its head", i+1), averageOf(a)[i].params, want[i])
-		if slices.Equal(averageOf(a)[i].params, c.params) {
-			t.Errorf("the average of critic %d is the critic", i+1)
+		if !slices.Equal(averageOf(a)[i].params, c.params) {
+			t.Errorf("average %d is not critic %[1]d before the first update", i+1)
 		}
 	}
-	before := a.Digest()
-	mustPanic(t, "a survey of a short observation", func() { a.Survey(a.observation, a.desired, [][]float64{{1}}, [][]float64{{1, 2}}, 1) })
-	if a.estimator.uncertainty(a, a.candidates(a.drawCandidates(), true), a.goalDraws); a.Digest() != before {
-		t.Error("a question, or one that panics, leaves the average in the ensemble's place")
+	for n := 1; n <= 25; n++ {
+		if err := a.update(); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range a.pun.critics {
+			for k, v := range c.params {
+				want[i][k] += max(1-ρ, 1/float64(n)) * (float64(v) - want[i][k])
+			}
+		}
+	}
+	for i := range want {
+		near(t, fmt.Sprintf("average of critic %d and its head", i+1), averageOf(a)[i].params, want[i])
+	}
+}
+
+// The average takes in every update, also where a step has two.
+func TestAverageOfUpdates(t *testing.T) {
+	a, _ := walked(t, tiny(Beyond(), "UncertaintyPolyak=0.9 UpdatesPerStep=2"), 40)
+	if err := a.learner.update(a); err != nil {
+		t.Fatal(err)
+	}
+	if n := unwrapped(a.learner).(*movingAverage).updates; n != 2 {
+		t.Errorf("in a step of two updates the average takes in %d", n)
 	}
 }
 

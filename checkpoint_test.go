@@ -481,22 +481,17 @@ func namesNumber(t *testing.T, what, network string, err error) {
 
 // A network with a bad number is named, and not saved.
 func TestCheckpointNetworks(t *testing.T) {
-	for i, variant := range tinyVariants() {
-		if testing.Short() && i%5 != 0 {
-			continue
-		}
-		a := agentAfter(t, variant.Params, 16)
-		for k, params := range a.parameters() {
-			good := params.values[3]
-			params.values[3] = float32(badNumbers[k%3])
-			_, err := a.MarshalBinary()
-			namesNumber(t, variant.Name, params.name, err)
-			params.values[3] = good
-		}
-		marshal(t, a)
-		a.policy.adam.v[2] = float32(math.NaN())
-		namesNumber(t, variant.Name, "training state", a.SaveFile(filepath.Join(t.TempDir(), "agent")))
+	a := agentAfter(t, tiny(Beyond(), "Curriculum=vds"), 16)
+	for k, params := range a.parameters() {
+		good := params.values[3]
+		params.values[3] = float32(badNumbers[k%3])
+		_, err := a.MarshalBinary()
+		namesNumber(t, "VDS", params.name, err)
+		params.values[3] = good
 	}
+	marshal(t, a)
+	a.policy.adam.v[2] = float32(math.NaN())
+	namesNumber(t, "VDS", "training state", a.SaveFile(filepath.Join(t.TempDir(), "agent")))
 }
 
 // loads checks that a file holds an agent after so many steps.

@@ -196,3 +196,12 @@ func checkDraws(t *testing.T, what string, drawn []float64, probabilities map[fl
 		frequency(t, fmt.Sprintf("%s: %v", what, x), counts[x], len(drawn), p)
 	}
 }
+
+// alike gives the whole numbers from low to high, high excluded, one probability.
+func alike(low, high int) map[float64]float64 {
+	probabilities := map[float64]float64{}
+	for x := low; x < high; x++ {
+		probabilities[float64(x)] = 1 / float64(high-low)
+	}
+	return probabilities
+}
