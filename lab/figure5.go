@@ -259,6 +259,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 		failures = append(failures, s.grid.failure(each))
 	}
 	ofValues := draw.ScaleOf(values...)
+	ofValues.High = min(ofValues.High, 0) // no return is above 0; a value there has its color
 	panels := []panel{{name: "value", unit: "rewards", numbers: shot.Value, scale: ofValues}}
 	if s.grid.Optimal != nil {
 		failure := panel{name: "absolute error", unit: "rewards", numbers: s.grid.failure(shot)}
