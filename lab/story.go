@@ -23,11 +23,15 @@ func (id Identity) subject() string {
 	return id.Environment
 }
 
-// Departures tells what is not as in [qta.Paper].
+// Departures tells what is not as in [qta.Paper], or how much if that is a long list.
 func (id Identity) Departures() string {
 	var parts []string
 	for _, name := range Differing(qta.Paper(), id.Params) {
 		parts = append(parts, fmt.Sprintf("%s %s (not %s)", name, id.Params.Value(name), qta.Paper().Value(name)))
+	}
+	const few = 4
+	if len(parts) > few {
+		parts = []string{fmt.Sprintf("%d parameters", len(parts))}
 	}
 	if id.Own {
 		parts = append(parts, "goals by a curriculum of its user")
