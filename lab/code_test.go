@@ -50,22 +50,13 @@ func TestCodesOfSets(t *testing.T) {
 }
 
 // TestChangedCode changes the module and gives a command again: with a comment and a new
-// name all is as it was, with a softmax in Equation 6 the run is neither done nor continued.
+// name all is as it was, with squares in Equation 6 the run is neither done nor continued.
 func TestChangedCode(t *testing.T) {
 	roomtest.Long(t)
-	const forward, softmax = `goalProbabilities(p, ε, m, b)`, `
-	sum := 0.0
-	for k := range p {
-		p[k] = math.Exp(ε[k])
-		sum += p[k]
-	}
-	for k := range p {
-		p[k] /= sum
-	}`
 	dir := t.TempDir()
-	first := program(t, "")
-	same := program(t, forward)
-	other := program(t, softmax)
+	first := program(t, "", "")
+	same := program(t, "for _, weight := range p {\n\t\tsum += weight", "for _, w := range p { // renamed\n\t\tsum += w")
+	other := program(t, "max(float64(m*p[k])+b, 0)", "ε[k] * ε[k]")
 	const line = "-maze 1U5 -params small -set HiddenSize=8 -eval 50 -steps %d -out %s"
 	roomtest.Write(t, filepath.Join(dir, "sweep.txt"), fmt.Sprintf(line, 100, "a"))
 	done := fmt.Sprintf(line, 100, "runs/a")
@@ -97,32 +88,28 @@ func answers(t *testing.T, dir, program, command string, code int, want string) 
 	}
 }
 
-// program builds the command, in which another body of GoalProbabilities may stand for the
-// function, then renamed.
-func program(t *testing.T, body string) string {
+// program builds the command, with another text in goals.go.
+func program(t *testing.T, old, new string) string {
 	t.Helper()
+	const file = "../goals.go"
+	text := roomtest.Read(t, file)
+	if !strings.Contains(text, old) {
+		t.Fatalf("%s has no %q", file, old)
+	}
 	dir := t.TempDir()
-	root, err := filepath.Abs("..")
+	changed := filepath.Join(dir, "goals.go")
+	overlay := filepath.Join(dir, "overlay.json")
+	roomtest.Write(t, changed, strings.Replace(text, old, new, 1))
+	path, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"build", "-o", filepath.Join(dir, "qta.exe")}
-	if body != "" {
-		const function = "func GoalProbabilities("
-		text := strings.Replace(roomtest.Read(t, "../goals.go"), function, "// Renamed.\nfunc goalProbabilities(", 1)
-		roomtest.Write(t, filepath.Join(dir, "goals.go"), text)
-		roomtest.Write(t, filepath.Join(dir, "added.go"), "package qta\n\nimport \"math\"\n\nvar _ = math.Pi\n\n"+
-			function+"p, ε []float64, m, b float64) {"+body+"\n}\n")
-		instead := map[string]string{}
-		for _, name := range []string{"goals.go", "added.go"} {
-			instead[filepath.Join(root, name)] = filepath.Join(dir, name)
-		}
-		overlay, _ := json.Marshal(map[string]any{"Replace": instead})
-		roomtest.Write(t, filepath.Join(dir, "overlay.json"), string(overlay))
-		args = append(args, "-overlay", filepath.Join(dir, "overlay.json"))
-	}
-	if out, err := exec.Command("go", append(args, "../cmd/qta")...).CombinedOutput(); err != nil {
+	instead, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	roomtest.Write(t, overlay, string(instead))
+	name := filepath.Join(dir, "qta.exe")
+	out, err := exec.Command("go", "build", "-o", name, "-overlay", overlay, "../cmd/qta").CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return filepath.Join(dir, "qta.exe")
+	return name
 }

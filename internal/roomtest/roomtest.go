@@ -4,6 +4,7 @@ package roomtest
 
 import (
 	_ "embed"
+	"encoding/xml"
 	"fmt"
 	"html"
 	"os"
@@ -52,6 +53,15 @@ func Has(t testing.TB, text string, parts ...string) {
 		if !strings.Contains(text, part) {
 			t.Errorf("there is no %q in %s", part, text)
 		}
+	}
+}
+
+// Picture fails if an SVG is no XML, or has a coordinate that is no number.
+func Picture(t testing.TB, svg string) {
+	t.Helper()
+	err := xml.Unmarshal([]byte(svg), new(any))
+	if err != nil || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+		t.Errorf("%s: error %v, or a coordinate that is no number", svg, err)
 	}
 }
 
