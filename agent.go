@@ -278,8 +278,8 @@ func (a *Agent) State() State {
 	}
 }
 
-// Observation returns a copy of the observation where environment step i began. With the
-// goal that [Agent.Achieved] returns for the same i, it is a candidate.
+// Observation returns a copy of the observation where environment step i began. Together
+// with [Agent.Achieved] of the same i it is a candidate.
 func (a *Agent) Observation(i int) []float64 {
 	return a.before(i, a.replay.observation, a.observation)
 }

@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// This file holds what QTA's authors' public code does otherwise than the paper.
-// [Authors] has the numbers in which it differs.
+// This file holds what the public code of QTA's authors does differently from the paper.
+// [Authors] has the numbers in which the code differs.
 
-// An authorsLearner makes an update of the authors' code. Critics, heads and policy
-// have a minibatch each; critics and heads take a step each, which moves the backbone.
+// An authorsLearner makes an update of the authors' code. Critics, heads and policy each
+// have a minibatch of their own. Critics and heads each take a step of their own, and
+// both steps move the backbone.
 type authorsLearner struct {
 	generalLearner
 	headBatch, policyBatch batch
@@ -24,7 +25,7 @@ type authorsLearner struct {
 // Reading R50: Equation 4 sums over B, the critics' minibatch. The authors' heads
 // learn from transitions with the goals pursued, drawn by episode.
 //
-// Reading R52: the paper has no weight decay. Theirs begins with the first perfect
+// Reading R52: the paper has no weight decay. The authors' begins with the first perfect
 // evaluation, and so makes training depend on evaluations.
 func (l *authorsLearner) update(a *Agent) error {
 	u := a.pun
@@ -63,8 +64,9 @@ func (l *authorsLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
-// termGradients sets the gradients of all critics to those of one term, and returns the
-// mean loss. The gradient of the other term's layer is zero, so that the layer stays.
+// termGradients sets the gradients of all critics to the gradients of one term, and
+// returns the mean loss. The gradient of the other term's layer is zero, so that this
+// layer does not move.
 func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
@@ -78,8 +80,8 @@ func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss floa
 // authorsEnsemble gives u the authors' bound on returns, and optimizers for critics and
 // for heads that both move the backbone.
 //
-// Reading R46: the least return is -1/(1-γ), the sum of rewards of -1. Their -150 has no
-// source, so the paper's learner does not take it.
+// Reading R46: the least return is -1/(1-γ), the sum of rewards of -1. The authors' -150
+// has no source, so the paper's learner does not use it.
 func (u *ensemble) authorsEnsemble() {
 	u.lowest = -150
 	for _, c := range u.critics {
@@ -101,7 +103,7 @@ func (u *ensemble) decayWeights() {
 	}
 }
 
-// An episodeSampler draws an episode uniformly, and then one of its transitions. A
+// An episodeSampler draws an episode uniformly, and then one of its transitions. The
 // running episode has fewer transitions, so each of them is likelier.
 type episodeSampler struct{ uniformSampler }
 
@@ -111,7 +113,8 @@ func (s episodeSampler) draw(rng stream) int {
 	return first + rng.index(s.episodeEnd(first)-first)
 }
 
-// authorsHeads predict the next achieved goal, with predictiveNorm in Equation 4's place.
+// authorsHeads predict the next achieved goal, and learn by predictiveNorm instead of
+// Equation 4.
 type authorsHeads struct{ paperHeads }
 
 func (authorsHeads) headTarget(r *replay, i int) []float64 { return r.nextAchieved.at(i) }
@@ -162,8 +165,9 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	}
 }
 
-// An authorsEstimator chooses an episode's first goal by the uncertainty in the state where
-// the agent is. The authors' filter by the threshold puts that state in the candidates' place.
+// An authorsEstimator estimates uncertainty in the agent's current state if the
+// candidates are for an episode's first goal. In the authors' code the threshold's filter
+// replaces the candidates' states by that state.
 //
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
 type authorsEstimator struct{ estimator }

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// This file is what the paper compares QTA and its parts with, except MEGA and VDS:
-// HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and for
-// Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles.
-// It also has the learner and the explorer for updates and random actions that are not
-// the paper's.
+// This file holds what the paper compares QTA and its parts with, except MEGA and VDS.
+// These are HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and
+// for Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles.
+// The file also has the learner and the explorer for updates and random actions that
+// differ from the paper's.
 
-// herCurriculum is HER (Andrychowicz et al., 2017) without a curriculum: the
-// environment's goal, for the whole episode.
+// herCurriculum is HER (Andrychowicz et al., 2017) without a curriculum. The agent
+// pursues the environment's goal for the whole episode.
 //
-// Reading R114: the heads learn here too, as one loss with the critics, although nothing
-// uses them. With MEGA and VDS on a learner other than their own they learn as well.
+// Reading R114: the heads learn with HER too, by one loss with the critics, although
+// nothing uses them. The same holds for MEGA and VDS on a learner other than their own.
 type herCurriculum struct{ curriculumDefaults }
 
 func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
@@ -28,7 +28,7 @@ func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 // pursuedGoal returns the goal that was pursued in transition i.
 func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
 
-// valueEstimator is QTA with Q-disagreement.
+// valueEstimator measures uncertainty by the disagreement of the critics' Q-values.
 //
 // Reading R75: the critics disagree about the value of the candidate as a goal from the
 // current state; in the authors' code candidate and current state change places.
@@ -58,12 +58,12 @@ func (e noisyEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 	return ε
 }
 
-// tdSampler is PER by TD error: the mean over the critics of |y - Q|. The authors'
-// code calls the sample standard deviation of their values so.
+// tdSampler is PER by TD error: the mean over the critics of |y - Q|. The authors' code
+// uses this name for the sample standard deviation of the critics' values.
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here,
-// as in the authors' code, a transition whose priority is zero is never drawn again. They
-// have one critic; here the error is the mean over all.
+// as in the authors' code, a transition whose priority is zero is never drawn again.
+// Schaul et al. have one critic; here the error is the mean over all critics.
 type tdSampler struct {
 	*prioritizedSampler
 	heads heads
@@ -82,12 +82,12 @@ func (s tdSampler) prioritize(b *batch) {
 }
 
 // A generalExplorer is the paper's explorer with other random actions. Their probability
-// can change, as in MEGA's code and the authors', and a run's first actions can all be
-// random, as in MEGA's (R54).
+// can change, as in MEGA's code and the authors'. A run's first actions can all be
+// random, as in MEGA's code (R54).
 type generalExplorer struct {
 	paperExplorer
 	uniform int             // environment steps with uniformly random actions
-	mega    *megaCurriculum // nil unless the agent has it
+	mega    *megaCurriculum // nil unless it is the agent's curriculum
 }
 
 func (e generalExplorer) explore(a *Agent, action []float64) {
@@ -102,17 +102,18 @@ func (e generalExplorer) random(a *Agent, action []float64) bool {
 	return a.step < e.uniform || a.perturb(action, e.probability(a))
 }
 
-// probability returns the probability of a random action. An agent that has arrived
-// has nothing left to lose, as in "first return, then explore" (Ecoffet et al., 2021).
+// probability returns the probability of a random action. An agent that has reached its
+// first goal has nothing to lose, as in "first return, then explore" (Ecoffet et al.,
+// 2021).
 //
-// Differs D6: in the table it is 0.3, in the authors' code 0.2 once a first goal is
-// reached. In [Beyond] it is then 0.1 on the way to an episode's first goal, which
-// leaves more of its 50 steps for the way, and 0.8 after it, so that the heads see
-// random actions, about which Equation 5 asks, where they know least.
+// Differs D6: in the table the probability is 0.3. In the authors' code it is 0.2 once a
+// first goal is reached. In [Beyond] it is then 0.1 on the way to an episode's first
+// goal, so that more of the 50 steps lead there. After that goal it is 0.8, so that the
+// heads see the random actions of Equation 5 where they know least.
 func (e generalExplorer) probability(a *Agent) float64 {
 	p := &a.params
 	now := p.RandomAction
-	if a.goalsReached > 0 { // the first of them was an episode's first goal
+	if a.goalsReached > 0 { // the first goal reached was an episode's first
 		now = p.RandomActionLater
 	}
 	if a.curriculum == e.mega { // until SetCurriculum replaces it
@@ -125,10 +126,10 @@ func (e generalExplorer) probability(a *Agent) float64 {
 	return now
 }
 
-// A generalLearner is the paper's learner with options. Other heads decide what critics and
-// heads learn; Equation 4's gradient can stop before the backbone (PredictiveGradient); the
-// targets can follow less often, as in MEGA's code and in VDS's; and gradients can have a
-// limit, as in MEGA's.
+// A generalLearner is the paper's learner with options. Critics and heads can learn
+// something else, as other heads say. Equation 4's gradient can stop before the backbone
+// (PredictiveGradient). The targets can follow less often, as in MEGA's code and in
+// VDS's. Gradients can have a limit, as in MEGA's code.
 type generalLearner struct {
 	paperLearner
 	oneBackbone bool    // all critics share it
@@ -169,8 +170,8 @@ func (l *generalLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
-// gradients sets the gradients of critic i as [ensemble.gradients] does, or without the
-// head's part in the backbone's.
+// gradients sets the gradients of critic i as [ensemble.gradients] does, or leaves the
+// head's part out of the backbone's gradient.
 func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
 	if u.params.PredictiveGradient == "joint" {
 		return u.gradients(i, b)
@@ -182,7 +183,7 @@ func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, he
 // A term is [ensemble.criticTerm] or [ensemble.headTerm].
 type term func(i int, b *batch, ξ matrix, e epilogue) float64
 
-// oneGradient sets the gradients of a single term for critic i, and returns the loss
+// oneGradient sets the gradients of one term for critic i, and returns the term's loss
 // and ξ.
 func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix) {
 	c := u.critics[i]
@@ -192,7 +193,7 @@ func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix
 	return loss, ξ
 }
 
-// descend takes a step of the critics' optimizers, of the heads', or of both.
+// descend takes a step of the critics' optimizers, of the heads' optimizers, or of both.
 func (l *generalLearner) descend(u *ensemble, critics, heads bool) {
 	if l.oneBackbone {
 		u.sumBackbones()
@@ -220,10 +221,11 @@ func (l *generalLearner) clip(gradient []float32) {
 	}
 }
 
-// A repeatingLearner makes several updates after each step, or at an episode's end.
+// A repeatingLearner makes several updates after each environment step, or at an
+// episode's end.
 //
-// Differs D25: with [Beyond] two updates follow each environment step; the text
-// names no number, and [Paper] makes one. A step then takes 1.9 times as long, and a maze
+// Differs D25: with [Beyond] two updates follow each environment step. The text names no
+// number, and [Paper] makes one. With two, a step takes 1.9 times as long, and a maze
 // takes fewer steps.
 type repeatingLearner struct {
 	learner
@@ -248,11 +250,11 @@ func (l repeatingLearner) repeat(a *Agent, n int) error {
 	return nil
 }
 
-// ownTargets gives each critic targets from its own target critic.
+// ownTargets gives each critic the targets that its own target network computes.
 //
-// Reading R110: each critic learns from its own target, without the minimum of Equation 1,
-// as in Osband et al. Deep ensembles do so too; thus both differ from PUN in more than the
-// estimate.
+// Reading R110: each critic learns from its own target, without the minimum of Equation
+// 1, as in Osband et al. Deep ensembles do so too. Thus both methods differ from PUN in
+// more than the estimate.
 type ownTargets struct {
 	heads
 	y [][]float32 // of each critic
@@ -282,24 +284,24 @@ func (h *ownTargets) criticTargets(i int, b *batch) (y, w []float32) { return h.
 // Reading R76: no critic is followed for an episode, as Osband et al. do to
 // explore: here the goals drive exploration, as in the authors' code.
 //
-// Reading R77: a loss is divided by the size of the whole minibatch, whatever part
-// of it a critic sees; Adam makes the scale of a gradient immaterial.
+// Reading R77: a loss is divided by the size of the whole minibatch, whatever part of it
+// a critic sees. With Adam the scale of a gradient does not matter.
 //
-// Differs D9: the authors' code has heads of a single output, which regress by
-// squared error to both coordinates of s' at once and so to their mean, and trains a
-// head where its critic's mask is 0. Here there is an output for each coordinate and
-// one mask for both.
+// Differs D9: in the authors' code a head has a single output. It regresses by squared
+// error to both coordinates of s' at once, and so to their mean. That code trains a head
+// where its critic's mask is 0. Here a head has an output for each coordinate, and one
+// mask serves a critic and its head.
 //
-// Differs D10: a critic learns from the running episode, too, whose masks the authors'
-// code draws at its end.
+// Differs D10: a critic also learns from the running episode. The authors' code draws an
+// episode's masks at its end.
 type bootstrapHeads struct {
 	ownTargets
 	seed  uint64
 	w     []float32 // weights of the critic at work
-	sNext []float32 // what the head at work is to predict
+	sNext []float32 // what the head at work learns to predict
 }
 
-// criticTargets gives transitions that critic i does not learn from no weight.
+// criticTargets gives weight 0 to the transitions from which critic i does not learn.
 func (h *bootstrapHeads) criticTargets(i int, b *batch) (y, w []float32) {
 	h.w = append(h.w[:0], b.w...)
 	for row, k := range b.transitions {
@@ -310,8 +312,8 @@ func (h *bootstrapHeads) criticTargets(i int, b *batch) (y, w []float32) {
 	return h.y[i], h.w
 }
 
-// loss lets head i predict its own prediction where it does not learn, which gives
-// neither a loss nor a gradient.
+// loss gives head i its own prediction as the target where it does not learn, so that
+// there is neither a loss nor a gradient.
 func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 	h.sNext = append(h.sNext[:0], b.sNext.data...)
 	for row, k := range b.transitions {
@@ -339,7 +341,7 @@ func backbone(q *mlp) []float32 {
 	return q.params[:len(q.params)-finalSize]
 }
 
-// shareBackbone makes the critics' backbones, and their targets', the first one's.
+// shareBackbone copies the first critic's backbone to all critics and target critics.
 func (u *ensemble) shareBackbone() {
 	for _, c := range u.critics {
 		copy(backbone(c.q), backbone(u.critics[0].q))
@@ -347,7 +349,7 @@ func (u *ensemble) shareBackbone() {
 	}
 }
 
-// sumBackbones replaces the backbone's gradient of every critic by their sum.
+// sumBackbones replaces each critic's gradient of the backbone by the sum of all.
 func (u *ensemble) sumBackbones() {
 	sum := backbone(u.critics[0].gradient.q)
 	for _, c := range u.critics[1:] {
@@ -366,10 +368,10 @@ func (u *ensemble) sumBackbones() {
 // Reading R112: a head has a mean for each component of s', and one variance for all.
 //
 // Differs D11: the paper scores all architectures by "next state prediction
-// discrepancies". This does so by Equation 5 on the heads' means. The authors' code scores
-// by the mean predicted variance, which is the noise that the heads see in the data and
-// not their disagreement. Lakshminarayanan et al. have the variance of the uniform
-// mixture, which is both.
+// discrepancies". Here the score is Equation 5 on the heads' means. The authors' code
+// scores by the mean predicted variance, which is the noise that the heads see in the
+// data and not their disagreement. Lakshminarayanan et al. have the variance of the
+// uniform mixture, which contains both.
 type deepEnsembleHeads struct{ ownTargets }
 
 func (*deepEnsembleHeads) loss(_ int, dp, p matrix, b *batch) float64 {

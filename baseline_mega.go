@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on
-// QTA's learner: an episode's goal is the achieved goal of least density, among
-// candidates that the critics consider reachable. Its numbers are from its
-// authors' public code, with which the paper ran it. [MEGA] has its own learner.
+// This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on QTA's
+// learner: an episode's goal is the achieved goal of least density, among candidates that
+// the critics consider reachable. The numbers are from the public code of MEGA's authors,
+// with which the paper ran MEGA. The set [MEGA] has MEGA's own learner.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -17,11 +17,11 @@ const (
 	megaStdFloor   = 1e-4   // added to the standard deviations
 
 	megaCutoff   = -3.0 // initial and highest cutoff on Q
-	megaFloor    = 0.8  // lowest cutoff: the value of 0.8 T steps without reward
+	megaFloor    = 0.8  // lowest cutoff: the value of 0.8 T steps of reward -1
 	megaDiscount = 0.99 // the highest discount in that value
-	megaWindow   = 10   // episodes that the success rate is over
+	megaWindow   = 10   // how many episodes the success rate counts
 	megaHigh     = 0.7  // success rate from which the cutoff falls
-	megaLow      = 0.3  // success rate up to which it rises
+	megaLow      = 0.3  // success rate up to which the cutoff rises
 
 	megaTargetEvery = 40  // updates from one step of the agent's targets to the next (config: target_network_update_freq)
 	megaGradient    = 5.0 // largest magnitude of an element of its gradients (config: grad_value_clipping)
@@ -45,37 +45,37 @@ const (
 // A megaCurriculum is the curriculum MEGA. The Readings from R81 on are about the learner
 // of [MEGA].
 //
-// Differs D12: the density is fitted once an episode, on what was stored before
-// the latest one. MEGA's code refits at every step and uses the last fit before
-// the episode's end: the same distribution at fifty times the cost.
+// Differs D12: the density is fitted once an episode, on what was stored before the
+// latest one. MEGA's code refits at every step and uses the last fit before the episode's
+// end. That gives the same distribution at fifty times the cost.
 //
-// Reading R79: a candidate's value is the mean over the critics; MEGA has one.
+// Reading R79: a candidate's value is the mean over the critics; MEGA has one critic.
 //
-// Differs D13: the cutoff sees normalized inputs, as in MEGA's later code; the
-// snapshot that QTA's authors ran fed it raw ones.
+// Differs D13: the values for the cutoff come from normalized inputs, as in MEGA's later
+// code. The snapshot that QTA's authors ran used raw inputs.
 //
 // Differs D14: MEGA acts at random for 5,000 steps, learns from step 2,500 on, and
-// normalizes states and goals together as it acts. None of this is in the curriculum.
+// normalizes states and goals together as it acts. None of this is in this curriculum.
 //
-// Reading R81: where MEGA's authors and QTA's ran the code with different
-// flags, this has QTA's: reaching a goal cuts no return off (first_visit_succ), and
-// one environment runs at a time.
+// Reading R81: where MEGA's authors and QTA's ran the code with different flags, the
+// flags of QTA's are used here. Reaching a goal cuts no return off (first_visit_succ),
+// and one environment runs at a time.
 //
-// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by
-// 20; here [TrainOptions] has the number, for every method alike.
+// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20; here
+// [TrainOptions] has the number for every method.
 //
 // Reading R83: MEGA has no predictive heads, so they do not learn.
 //
-// Reading R64: Equation 3 has no schedule, so QTA's targets move in each update;
-// MEGA's in every 40th (megaTargetEvery), and VDS's after 40 updates.
+// Reading R64: Equation 3 has no schedule, so QTA's targets move in each update. MEGA's
+// move in every 40th (megaTargetEvery), and VDS's after 40 updates.
 //
 // Differs D16: MEGA's networks have layer normalization and GELU in every hidden
 // layer, orthogonal initial weights and zero biases.
 //
-// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together,
-// shown every state with the goal pursued as the policy acts on it, and with the
-// environment's goal in the random steps; it adds 1e-8 to the variance, for
-// which NormalizerFloor stands, and clips raw inputs to ±200.
+// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together, shown
+// every state with the goal pursued as the policy acts on it, and with the environment's
+// goal in the random steps. It adds 1e-8 to the variance, where this package has
+// NormalizerFloor, and clips raw inputs to ±200.
 //
 // Differs D18: the running episode is in the replay. MEGA's code stores whole
 // episodes, so that learning begins up to one episode later, and counts target
@@ -92,9 +92,9 @@ type megaCurriculum struct {
 	candidates [megaCandidates][]float64 // of the latest choice
 }
 
-// goal returns the environment's goal in the first episode, and keeps each
-// episode's goal to its end. It counts the steps at the goal, which make random
-// actions likelier.
+// goal returns the environment's goal in the first episode. It keeps each episode's goal
+// to the episode's end. It also counts the steps at the goal, which make random actions
+// likelier.
 func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		m.stepsAtGoal++
@@ -117,7 +117,7 @@ func (m *megaCurriculum) choose(a *Agent) []float64 {
 	n := a.replay.n
 	seen := n - a.params.Horizon
 	if seen == 0 {
-		seen = n // the first fit has only this episode to go by
+		seen = n // the first fit has no other episode
 	}
 	points := m.density.points[:0]
 	for range megaFit {
@@ -147,7 +147,7 @@ func (m *megaCurriculum) choose(a *Agent) []float64 {
 func leastDense(logDensity, q []float64, cutoff float64) int {
 	best := 0
 	for k := range q {
-		better := q[k] > q[best] // towards the first within reach
+		better := q[k] > q[best] // until a candidate is within reach
 		if q[best] >= cutoff {
 			better = q[k] >= cutoff && logDensity[k] < logDensity[best]
 		}
@@ -199,8 +199,8 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 // Differs D15: all future steps are equally likely; MEGA's code rounds, which halves
 // the weight of the two ends.
 //
-// Reading R80: the mix has its own probabilities; HindsightRatio only says whether
-// there is one: with 0 nothing is relabeled.
+// Reading R80: the mix has its own probabilities. HindsightRatio only says whether there
+// is relabeling: with 0 there is none.
 func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	if a.params.HindsightRatio == 0 {
 		return pursuedGoal(a, i)
@@ -229,15 +229,15 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 func (m *megaCurriculum) savedState() savedState {
 	var window [megaWindow]bool
 	n := copy(window[:], m.outcomes)
-	restore := func() { m.outcomes = window[:min(max(n, 0), megaWindow)] } // as a file may hold any n
+	restore := func() { m.outcomes = window[:min(max(n, 0), megaWindow)] } // a checkpoint may have any n
 	return savedState{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's
 // authors ran it, but with this package's networks: layers with ReLU and nothing else.
 func MEGA() Params {
-	// A comment names a value's source in the authors' public code, mrl: "config" is
-	// protoge_config in mrl/configs/continuous_off_policy.py, "script" is
+	// A comment names a value's source in mrl, the public code of MEGA's authors:
+	// "config" is protoge_config in mrl/configs/continuous_off_policy.py, and "script" is
 	// experiments/mega/train_mega.py.
 	p := Literal()
 	p.Curriculum = "mega" // script: ag_curiosity, minkde
@@ -318,12 +318,12 @@ func logDensity(points, x []float64, h float64) float64 {
 			square += float64(δ * δ)
 		}
 		exponents[i] = float64(square * scale)
-		if exponents[i] < nearest { // faster than min; a NaN shows in the sum
+		if exponents[i] < nearest { // faster than min; a NaN reaches the sum below
 			nearest = exponents[i]
 		}
 	}
-	// The nearest point's term is 1, so one below e^-50 is below a rounding error
-	// of the sum even 10,000 times over.
+	// The nearest point's term is 1. Terms below e^-50 are left out: even 10,000 of them
+	// are less than a rounding error of the sum.
 	sum := 0.0
 	for _, e := range exponents {
 		if !(e-nearest >= 50) {

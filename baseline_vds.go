@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's
-// learner: an episode's goal is drawn from all goals there are, in proportion
-// to the disagreement of three value functions of its own, which learn beside
-// the agent. Its numbers are from its authors' public code, with which the paper
-// ran it. [VDS] has its own learner.
+// This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's learner:
+// an episode's goal is drawn from all goals that exist. Its probability is proportional
+// to the disagreement of VDS's own three value functions, which learn beside the agent.
+// The numbers are from the public code of VDS's authors, with which the paper ran VDS.
+// The set [VDS] has VDS's own learner.
 
 const (
 	vdsMembers    = 3
@@ -19,41 +19,41 @@ const (
 	vdsUpdates    = 100  // updates of every member after each episode
 	vdsBatch      = 1000 // transitions of one member's minibatch
 	vdsRate       = 1e-3 // Adam's step
-	vdsPolyak     = 0.95 // the share of themselves that the targets keep after each episode
+	vdsPolyak     = 0.95 // the share of their old parameters that the targets keep after each episode
 
-	vdsAgentUpdates = 40 // of the agent, in a row at each episode's end (n_batches), and then one step of its targets
+	vdsAgentUpdates = 40 // the agent's updates in a row at each episode's end (n_batches), before one step of its targets
 )
 
 // A vdsCurriculum is the curriculum VDS. The Readings from R86 on are about the learner
 // of [VDS].
 //
-// Reading R84: its value functions see inputs as the agent's normalizer scales
-// them, and learn with the agent's discount and clip, without hindsight. VDS's code
-// normalizes for them separately.
+// Reading R84: the value functions get inputs scaled by the agent's normalizers. They
+// learn with the agent's discount and clip, without hindsight. VDS's code normalizes
+// their inputs separately.
 //
-// Reading R85: its value functions have the hidden layers of the agent's
-// networks; VDS's code has three of 256 units for both, as [Paper] does.
+// Reading R85: the value functions have the same hidden layers as the agent's networks.
+// VDS's code has three of 256 units for both, as [Paper] does.
 //
-// Reading R86: QTA's authors changed none of the numbers of VDS's code. They
-// evaluated every 2500 steps and read success one step before an episode's end;
-// here both are as for every other method.
+// Reading R86: QTA's authors changed none of the numbers of VDS's code. They evaluated
+// every 2500 steps and read success one step before an episode's end; here evaluation is
+// the same for every method.
 //
 // Reading R87: VDS has no predictive heads, so they do not learn.
 //
-// Reading R63: Section 3 does not say how many updates an environment step gets, and
-// QTA's learner makes one; VDS's (vdsAgentUpdates) makes them at an episode's end.
+// Reading R63: Section 3 does not say how many updates follow an environment step. QTA's
+// learner makes one; VDS's makes all (vdsAgentUpdates) at an episode's end.
 //
-// Differs D19: weights start as those of PyTorch's linear layers do; VDS's start by
+// Differs D19: weights are initialized as in PyTorch's linear layers. VDS's code uses
 // Xavier's rule, with zero biases.
 //
-// Differs D20: in each update the critic moves before the policy asks it for a
-// gradient; VDS's code takes both gradients first.
+// Differs D20: in each update the critic moves before the policy's gradient through it is
+// computed. VDS's code computes both gradients first.
 //
-// Differs D21: all transitions of an episode are stored. VDS's code drops the last,
-// and forgets what is older than 1,000,000, which no run of the paper reaches.
+// Differs D21: all transitions of an episode are stored. VDS's code drops the last, and
+// keeps the latest 1,000,000, a number that no run of the paper reaches.
 //
-// Differs D22: one pair of normalizers serves agent and value functions, where
-// VDS has a pair for each and clips raw inputs to ±200.
+// Differs D22: one pair of normalizers serves agent and value functions. VDS has a pair
+// for each, and clips raw inputs to ±200.
 type vdsCurriculum struct {
 	curriculumDefaults
 	members *ensemble // their predictive heads are not used
@@ -79,8 +79,8 @@ func (v *vdsCurriculum) ready(env Env) error {
 
 // goal chooses an episode's goal and keeps it to the end.
 //
-// Reading R96: a chance is in proportion to the disagreement: the default of
-// VDS's code, which also offers the exponential of the deviation and the
+// Reading R96: a goal's probability is proportional to the disagreement, which is the
+// default of VDS's code. That code also offers the exponential of the deviation and the
 // hyperbolic tangent of the variance.
 func (v *vdsCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
@@ -99,8 +99,8 @@ func (v *vdsCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	return goals[pick(p, a.goalDraws.Float64())], nil
 }
 
-// disagreement returns the deviation of the members' values of each goal from
-// the current state.
+// disagreement returns, for each goal, the standard deviation of the members' values of
+// that goal from the current state.
 func (v *vdsCurriculum) disagreement(a *Agent, goals [][]float64) []float64 {
 	now := slices.Repeat([][]float64{a.observation}, len(goals))
 	q := a.policyValues(v.members, now, goals)
@@ -121,8 +121,8 @@ func valueDisagreement(std []float64, q [][]float32) {
 }
 
 // endEpisode trains each member on minibatches of its own, with the goals that were
-// pursued. Member i's target is clipped r + γ Q'_i(s', g, π(s', g)), with the
-// agent's online policy and no minimum.
+// pursued. Member i's target is r + γ Q'_i(s', g, π(s', g)), clipped. It takes the
+// agent's online policy, and no minimum over members.
 func (v *vdsCurriculum) endEpisode(a *Agent) error {
 	b := &v.batch
 	u := v.members
@@ -152,9 +152,8 @@ func (v *vdsCurriculum) networks() []parameterVector { return v.members.paramete
 
 func (v *vdsCurriculum) savedState() savedState { return v.members.savedState() }
 
-// SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang
-// et al., 2020) draws its candidates: nothing else in the algorithms knows
-// where the walls are.
+// SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang et al.,
+// 2020) draws its candidates. Nothing else in the algorithms knows where the walls are.
 func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 	free := e.maze.free
 	g := around(rng, free[int(rng.Float64()*float64(len(free)))], 0.5)

@@ -2,17 +2,16 @@ package qta
 
 import "math"
 
-// This file holds options that neither the paper nor another code has. [Beyond] turns
-// them on, and gives generalExplorer and repeatingLearner other numbers. results/ shows
-// what each of them saves.
+// This file holds options that neither the paper nor another code has. [Beyond] turns the
+// options on. It also sets probabilities of generalExplorer and the number of updates of
+// repeatingLearner. results/README.md says what each option saves.
 
-// A heldExplorer holds random actions once the agent has arrived (RandomActionHeld):
-// each is the one before it, until a step with it is much shorter than usual, as at an
-// obstacle.
+// A heldExplorer repeats a random action once the agent has reached its first goal
+// (RandomActionHeld). It draws a new one after a step that was much shorter than usual,
+// as at an obstacle.
 //
-// Differs D24: the paper draws a random action anew in each step. Single ones
-// lead back and forth, and half of them end at a wall; a held one crosses free
-// space.
+// Differs D24: the paper draws a random action anew in each step. Single random actions
+// lead back and forth, and half of them end at a wall. A repeated one crosses free space.
 type heldExplorer struct {
 	generalExplorer
 	action  []float64 // the random action to hold
@@ -21,8 +20,8 @@ type heldExplorer struct {
 	stride  float64   // a running mean of the length of all steps, in the goal's unit
 }
 
-// strideDecay is the share of itself that the mean of lengths keeps in a step:
-// an episode of 50 steps counts for two thirds of it.
+// strideDecay is the share of the running mean of lengths that remains after a step. The
+// latest 50 steps, an episode, make up about two thirds of the mean.
 const strideDecay = 0.98
 
 func (w *heldExplorer) explore(a *Agent, action []float64) {
@@ -42,7 +41,8 @@ func (w *heldExplorer) explore(a *Agent, action []float64) {
 	copy(action, w.action)
 }
 
-// afterStep drops a held action if the latest step was short, or an episode's last.
+// afterStep drops the held action if the latest step was short, or the last of an
+// episode.
 func (w *heldExplorer) afterStep(a *Agent) {
 	square := 0.0
 	for i, from := range a.replay.achieved.at(a.step - 1) {
@@ -62,12 +62,12 @@ func (w *heldExplorer) afterStep(a *Agent) {
 func (w *heldExplorer) savedState() savedState { return savedState{w.action, &w.holding, &w.stride} }
 
 // A desiredFirstCurriculum begins some episodes with the environment's goal
-// (FirstGoalDesired), once a step of the run has ended there. OMEGA (Pitis et al., 2020)
-// moves from the frontier to the task likewise.
+// (FirstGoalDesired), once a step of the run has ended at that goal. OMEGA (Pitis et al.,
+// 2020) moves from the frontier to the task in a similar way.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of the
-// episodes begin with the environment's: otherwise goals move on, and the policy stays
-// stuck at the last corner before a goal that it has reached before.
+// episodes begin with the environment's goal. Otherwise goals move on to other places,
+// and the policy stays stuck at the last corner before a goal that it has reached before.
 type desiredFirstCurriculum struct{ curriculum }
 
 func (c desiredFirstCurriculum) goal(a *Agent, first bool) ([]float64, error) {
@@ -88,13 +88,14 @@ func (a *Agent) desiredReached() bool {
 	return false
 }
 
-// A movingAverage makes a learner's updates and keeps an ensemble for the estimator, whose
-// critics and heads are a moving average of the learner's (Polyak and Juditsky, 1992): the
-// mean of the parameters over the first 1/(1-ρ) updates, and Equation 3 from there on.
+// A movingAverage makes a learner's updates and keeps a second ensemble for the
+// estimator. Its critics and heads are a moving average of the learner's (Polyak and
+// Juditsky, 1992): the mean of the parameters over the first 1/(1-ρ) updates, and
+// Equation 3 after these.
 //
-// Differs D4: section 3.2 asks the ensemble as it is, whose heads disagree longer
-// about a corner that they see often than about a new place (on 15x5: results/screen.md
-// of commit 55f9532).
+// Differs D4: section 3.2 uses the ensemble as it is. Its heads disagree longer about a
+// corner that they see often than about a new place (on 15x5: results/screen.md of commit
+// 55f9532).
 type movingAverage struct {
 	learner
 	*ensemble
@@ -103,7 +104,7 @@ type movingAverage struct {
 
 // newMovingAverage returns the average of an ensemble before the first update.
 func newMovingAverage(u *ensemble, l learner) *movingAverage {
-	averaged := *u // shares all but the networks
+	averaged := *u // shares everything except the networks
 	averaged.critics = nil
 	for _, c := range u.critics {
 		net := newCriticNet(u.params.widths(c.q.layers[0].w.rows, 1), u.headWidth)

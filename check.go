@@ -10,40 +10,39 @@ import (
 	"slices"
 )
 
-// This file holds the code to vectors: inputs, and the outputs that another
+// This file compares the code with vectors: inputs, and the outputs that another
 // implementation computed from them. A file of vectors is JSON,
 //
 //	{"equation": NAME, "paper": WHAT, "cases": [
 //		{"name": ..., "in": {...}, "out": {...}, "tol": T}, ...]}
 //
-// and a result r holds against the e of "out" where |r-e| <= T (1 + |e|). A function
-// below says how the code is asked, for each kind of file, in the order of the paper.
+// and a result r of the code matches the number e in "out" if |r-e| <= T (1 + |e|). For
+// each kind of file a function below computes the results, in the order of the paper.
 // vectors.go reads the files.
 
 // A CheckResult says whether the code meets one case of a file of vectors.
 type CheckResult struct {
 	File     string
 	Case     string
-	Numbers  []int  // the equations of the paper that it concerns, if any
-	Function string // the function, or functions, held to the vectors
+	Numbers  []int  // numbers of the paper's equations that it checks, if any
+	Function string // the function or functions that it checks
 
-	Err       error        // what does not hold, or nil
+	Err       error        // why the case fails, or nil
 	Worst     float64      // largest |r-e| / (1 + |e|) of the case
 	Tolerance float64      // T
 	Compared  []Comparison // the numbers of "out"
 }
 
-// A Comparison is a number of a vector, at a place such as out.y[0], beside the
-// number that the code gives.
+// A Comparison is an expected number of a case, at a place such as out.y[0], and the
+// number that the code computes.
 type Comparison struct {
 	Name         string
 	Vector, Code float64
 }
 
-// Check compares the code with every case of every file *.json at the top of
-// fsys, in the order of the files' names. The error reports a file that does
-// not hold vectors. Package qta/testdata has the golden vectors; its README
-// describes the format.
+// Check compares the code with every case of every file *.json at the top of fsys, in the
+// order of the files' names. The error reports a file that is not a file of vectors.
+// Package qta/testdata has the golden vectors; its README describes the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
@@ -104,7 +103,8 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	return results, nil
 }
 
-// check fills r from a case, and returns what does not hold, or the fault of the file.
+// check fills r from a case. It returns why the case fails, or what is wrong with the
+// file.
 func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	if c.Tol == nil || !(*c.Tol >= 0 && *c.Tol <= 0.01) {
 		return errors.New("tol is not a number from 0 to 0.01")
@@ -117,7 +117,7 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 		case fault:
 			err = problem
 		default:
-			panic(problem) // an error of this package
+			panic(problem) // a bug in this package
 		}
 	}()
 	in := readVector("in", c.In)
@@ -129,16 +129,16 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	return out.apart
 }
 
-// An equation is one kind of vectors.
+// An equation is one kind of vectors: what a file of this kind checks, and how.
 type equation struct {
 	name     string
 	numbers  []int  // of the paper's equations, if any
-	function string // what is held to the vectors; if it has a part of its own in them, that too
-	keys     string // that "in" needs
+	function string // the functions of this package that it checks
+	keys     string // the keys that "in" must have
 	check    func(in vector, out *comparison)
 }
 
-// updateKeys are what whole updates need.
+// updateKeys are the keys that whole updates need.
 const updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
 	"lr_actor lr_critic lr_predictive action_l2 steps"
 
@@ -182,7 +182,7 @@ var equations = []equation{
 	{"vds", nil, "valueDisagreement, toProbabilities", "q", checkValueDisagreement},
 }
 
-// checkTDTarget is Equation 1 with the values of the target critics as they are given.
+// checkTDTarget checks Equation 1, given the values of the target critics.
 func checkTDTarget(in vector, out *comparison) {
 	r := list[float32](in, "r")
 	q := lists[float32](in, "q_target")
@@ -194,7 +194,7 @@ func checkTDTarget(in vector, out *comparison) {
 	out.holds("y", y)
 }
 
-// checkTargets is Equation 1 with networks: a' by the target policy, and its value by
+// checkTargets checks Equation 1 with networks: a' by the target policy, and its value by
 // the target critics.
 func checkTargets(in vector, out *comparison) {
 	a, b := in.learner()
@@ -203,8 +203,8 @@ func checkTargets(in vector, out *comparison) {
 	out.holds("y", b.y)
 }
 
-// checkClippedTargets is checkTargets with returns clipped, to the case's least return
-// or else to the least sum of rewards.
+// checkClippedTargets is checkTargets with clipped returns. The lowest is the case's
+// least return or, if there is none, the least sum of rewards.
 func checkClippedTargets(in vector, out *comparison) {
 	a, b := in.learner()
 	a.params.ClipReturns = true
@@ -221,7 +221,7 @@ func (v vector) targets(a *Agent, b *batch) {
 	a.pun.heads.targets(a.pun, b, pairScript(v.wholes("M"), len(a.pun.critics)))
 }
 
-// checkCriticLoss is Equation 2 for each critic, and its gradient through the network.
+// checkCriticLoss checks Equation 2 for each critic, and its gradient through the network.
 func checkCriticLoss(in vector, out *comparison) {
 	a, b := in.learner()
 	for i, c := range a.pun.critics {
@@ -233,7 +233,7 @@ func checkCriticLoss(in vector, out *comparison) {
 	}
 }
 
-// checkPolyak is Equation 3.
+// checkPolyak checks Equation 3.
 func checkPolyak(in vector, out *comparison) {
 	target, _ := in.network("target")
 	online, _ := in.network("online")
@@ -243,14 +243,15 @@ func checkPolyak(in vector, out *comparison) {
 	out.holds("target", target.layers)
 }
 
-// checkPolicyGradient is the policy's loss of DDPG.
+// checkPolicyGradient checks the policy's loss of DDPG.
 func checkPolicyGradient(in vector, out *comparison) {
 	a, b := in.learner()
 	out.holds("loss", a.policyGradient(b.x))
 	out.holds("grad", a.policy.gradient.layers)
 }
 
-// checkPredictiveLoss is Equation 4 for each head, or the norm that the authors' code has.
+// checkPredictiveLoss checks, for each head, Equation 4 or the norm in its place in the
+// authors' code.
 func checkPredictiveLoss(in vector, out *comparison) {
 	a, b := in.learner()
 	u := a.pun
@@ -268,9 +269,9 @@ func checkPredictiveLoss(in vector, out *comparison) {
 	}
 }
 
-// checkUpdate does whole updates, by the joint loss of Equations 2 and 4 or, where its
-// weight is 0 or absent, with Equation 4 moving only the heads. With priorities
-// replay is prioritized, and the loss joint.
+// checkUpdate checks whole updates by the joint loss of Equations 2 and 4. If
+// predictive_weight is 0 or absent, Equation 4 moves only the heads. If there are
+// priorities, replay is prioritized and the loss is joint.
 func checkUpdate(in vector, out *comparison) {
 	p := Paper()
 	prioritized := in.has("priority")
@@ -348,8 +349,7 @@ func (v vector) transitions(a *Agent) []int {
 	return transitions
 }
 
-// A givenDraw draws nothing: the case has the minibatch and says which transitions are
-// in it.
+// A givenDraw draws nothing, because the case gives the minibatch and its transitions.
 type givenDraw struct {
 	sampler
 	transitions []int
@@ -360,7 +360,7 @@ func (d *givenDraw) weigh(b *batch, step int) {
 	d.sampler.weigh(b, step)
 }
 
-// checkCandidates is the draw of at most so many of n transitions.
+// checkCandidates checks the draw of at most limit of n transitions.
 func checkCandidates(in vector, out *comparison) {
 	n := in.whole("n")
 	limit := in.whole("limit")
@@ -377,7 +377,7 @@ func checkCandidates(in vector, out *comparison) {
 	out.holds("candidates", a.drawCandidates())
 }
 
-// checkHeadDeviation is the deviation of Equation 5 for given predictions.
+// checkHeadDeviation checks the deviation of Equation 5 for given predictions.
 func checkHeadDeviation(in vector, out *comparison) {
 	var heads [][]float32
 	for i := range in.elements("pred") {
@@ -393,7 +393,7 @@ func checkHeadDeviation(in vector, out *comparison) {
 	out.holds("u", u)
 }
 
-// checkUncertainty is Equation 5 for rows of s and g, with all actions and with each.
+// checkUncertainty checks Equation 5 for rows of s and g, with all actions and with each.
 func checkUncertainty(in vector, out *comparison) {
 	a, b := in.learner()
 	actions := in.actions(a, b.x.rows)
@@ -403,7 +403,7 @@ func checkUncertainty(in vector, out *comparison) {
 	out.holds("epsilon", a.pun.uncertainty(b.x, actions, HeadDeviation))
 }
 
-// checkUncertaintyGoal is Equation 5 for candidates, with the goal that "ask" names.
+// checkUncertaintyGoal checks Equation 5 for candidates, with the goal that "ask" names.
 func checkUncertaintyGoal(in vector, out *comparison) {
 	p := Paper()
 	p.UncertaintyGoal = in.word("ask")
@@ -415,7 +415,7 @@ func checkUncertaintyGoal(in vector, out *comparison) {
 	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows), HeadDeviation))
 }
 
-// checkGoalProbabilities is Equation 6, and its scaling.
+// checkGoalProbabilities checks Equation 6, and its scaling.
 func checkGoalProbabilities(in vector, out *comparison) {
 	ε := list[float64](in, "epsilon")
 	scaled := make([]float64, len(ε))
@@ -427,8 +427,8 @@ func checkGoalProbabilities(in vector, out *comparison) {
 	out.holds("p", p)
 }
 
-// checkGoalChoice chooses a goal for each draw, an episode's first where the case has
-// a threshold: first its parts, then the choice as training makes it.
+// checkGoalChoice checks the choice of a goal: first its parts, and then the whole choice
+// for each draw. If the case has a threshold, the goals are an episode's first.
 func checkGoalChoice(in vector, out *comparison) {
 	p := Paper()
 	p.InitialSteps = 0
@@ -449,11 +449,11 @@ func checkGoalChoice(in vector, out *comparison) {
 		out.holds("q_mean", q)
 		kept = a.achievableNow(kept)
 		out.holds("kept", kept)
-	} else { // a threshold that only the best would pass, and no goal is held to
+	} else { // a threshold that only the best would pass, if it were applied
 		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
 
-	var actions []float64 // of all draws, as numbers of [0, 1)
+	var actions []float64 // components of all actions, as the numbers of [0, 1) that give them
 	for j := range p.UncertaintyActions {
 		for _, v := range in.numbers(at("shared_actions", j), a.sizes.Action) {
 			actions = append(actions, (v+1)/2)
@@ -473,7 +473,7 @@ func checkGoalChoice(in vector, out *comparison) {
 	}
 }
 
-// checkRelabel is hindsight: the goal and the reward that a transition is replayed with.
+// checkRelabel checks hindsight: the goal and the reward that a transition is replayed with.
 func checkRelabel(in vector, out *comparison) {
 	goal := in.numbers("goal", 2)
 	i := in.whole("i")
@@ -486,7 +486,7 @@ func checkRelabel(in vector, out *comparison) {
 	}
 
 	const k = 4
-	draws := []float64{0.9} // above k/(k+1), so the goal pursued
+	draws := []float64{0.9} // above k/(k+1): the transition keeps the goal pursued
 	if in.has("future") {
 		draws = []float64{0, (float64(in.whole("future")-i) + 0.5) / float64(n-i)}
 	}
@@ -495,13 +495,13 @@ func checkRelabel(in vector, out *comparison) {
 	out.holds("r", goalReward(r.nextAchieved.at(i), g, in.number("radius")))
 }
 
-// checkFutureStep is the draw of hindsight's later step.
+// checkFutureStep checks the draw of hindsight's later step.
 func checkFutureStep(in vector, out *comparison) {
 	step := futureStep(in.whole("i"), in.whole("n"), in.number("u"))
 	out.holds("future", float64(step))
 }
 
-// checkPrioritized is Equations 7 and 8 over a whole replay.
+// checkPrioritized checks Equations 7 and 8 over a whole replay.
 func checkPrioritized(in vector, out *comparison) {
 	priority := list[float64](in, "priority")
 	n := len(priority)
@@ -517,7 +517,7 @@ func checkPrioritized(in vector, out *comparison) {
 	out.holds("w_normalized", w)
 }
 
-// checkPriorityBeta is the schedule of β.
+// checkPriorityBeta checks the schedule of β.
 func checkPriorityBeta(in vector, out *comparison) {
 	initial := in.number("beta_initial")
 	steps := in.whole("beta_steps")
@@ -526,7 +526,7 @@ func checkPriorityBeta(in vector, out *comparison) {
 	}
 }
 
-// checkAchievable is the threshold of an episode's first goal.
+// checkAchievable checks the threshold of an episode's first goal.
 func checkAchievable(in vector, out *comparison) {
 	q := list[float64](in, "q_mean")
 	var candidates []int
@@ -536,7 +536,7 @@ func checkAchievable(in vector, out *comparison) {
 	out.holds("kept", Achievable(candidates, q, in.number("c"), in.whole("T")))
 }
 
-// checkOptimalValue is the best sum of rewards, and the optimal value.
+// checkOptimalValue checks the best sum of rewards, and the optimal value.
 func checkOptimalValue(in vector, out *comparison) {
 	γ := in.number("gamma")
 	for k, hops := range in.wholes("hops") {
@@ -547,14 +547,14 @@ func checkOptimalValue(in vector, out *comparison) {
 	}
 }
 
-// checkForward is a network's pass forward.
+// checkForward checks a network's pass forward.
 func checkForward(in vector, out *comparison) {
 	net, p, x := in.pass()
 	out.holds("xi", net.latent(p, x))
 	out.holds("y", in.output(net, p, x))
 }
 
-// checkBackward is a network's pass backward, given dL/dy.
+// checkBackward checks a network's pass backward, given dL/dy.
 func checkBackward(in vector, out *comparison) {
 	net, p, x := in.pass()
 	y := in.output(net, p, x)
@@ -583,7 +583,7 @@ func (v vector) pass() (*mlp, *pass, matrix) {
 	return net, newPass(widths, newWorkers(1)), x
 }
 
-// output returns what the network gives for x.
+// output returns the network's output for x.
 func (v vector) output(net *mlp, p *pass, x matrix) matrix {
 	y := net.forward(p, x)
 	if v.bounded() {
@@ -597,7 +597,7 @@ func (v vector) output(net *mlp, p *pass, x matrix) matrix {
 // bounded reports whether the network's output is a tanh.
 func (v vector) bounded() bool { return v.word("output") == "tanh" }
 
-// checkAdam is a step of Adam for each gradient.
+// checkAdam checks a step of Adam for each gradient.
 func checkAdam(in vector, out *comparison) {
 	table := in.number("beta1") == adamBeta1 && in.number("beta2") == adamBeta2 && in.number("eps") == adamEpsilon
 	require(table, "in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon)
@@ -611,8 +611,8 @@ func checkAdam(in vector, out *comparison) {
 	}
 }
 
-// checkGaussianLoss is the loss of Deep Ensembles, whose heads give a mean and a raw
-// variance.
+// checkGaussianLoss checks the loss of Deep Ensembles, whose heads predict means and a
+// raw variance.
 func checkGaussianLoss(in vector, out *comparison) {
 	y := list[float32](in, "y")
 	var p []float32 // a mean and a raw variance for each
@@ -627,7 +627,7 @@ func checkGaussianLoss(in vector, out *comparison) {
 	}
 }
 
-// checkLogDensity is the density of MEGA.
+// checkLogDensity checks the density of MEGA.
 func checkLogDensity(in vector, out *comparison) {
 	points := lists[float64](in, "points")
 	query := lists[float64](in, "query")
@@ -641,7 +641,7 @@ func checkLogDensity(in vector, out *comparison) {
 	}
 }
 
-// checkValueDisagreement is the choice of VDS.
+// checkValueDisagreement checks the choice of VDS.
 func checkValueDisagreement(in vector, out *comparison) {
 	q := lists[float32](in, "q")
 	p := make([]float64, len(q[0]))
@@ -658,11 +658,11 @@ func (v vector) learner() (*Agent, *batch) {
 	return a, v.batch(a)
 }
 
-// agent returns an agent with the case's networks, rates and coefficients, for states
-// and goals of these sizes. It does not clip returns: Equation 1 does not.
+// agent returns an agent with the case's networks, rates and coefficients, for states and
+// goals of these sizes. The agent does not clip returns, because Equation 1 does not.
 func (v vector) agent(p Params, observation, goal int) *Agent {
 	p.ClipReturns = false
-	p.Curriculum = "her" // for which one critic will do
+	p.Curriculum = "her" // which allows a single critic
 	p.Critics = v.length("critics")
 	p.HiddenLayers = v.length(at("critics", 0)) - 1
 	p.HiddenSize = v.length("critics[0][0].b")
@@ -692,7 +692,7 @@ func (v vector) agent(p Params, observation, goal int) *Agent {
 	return a
 }
 
-// batch returns the minibatch, with zeros for what it lacks, and makes room for it.
+// batch returns the case's minibatch, with zeros for what the case lacks.
 func (v vector) batch(a *Agent) *batch {
 	rows := v.length("g")
 	requireSmall("the minibatch", float64(rows)*float64(a.params.HiddenSize*a.params.HiddenLayers))
@@ -723,8 +723,8 @@ func (v vector) actions(a *Agent, rows int) []matrix {
 	return actions
 }
 
-// remember stores the states and the goals achieved there in an agent's replay, and
-// returns their transitions.
+// remember stores the case's states, and the goals achieved there, in an agent's replay.
+// It returns the indices of their transitions.
 func (v vector) remember(a *Agent) []int {
 	var all []int
 	for k := range v.elements("s") {
@@ -736,8 +736,8 @@ func (v vector) remember(a *Agent) []int {
 	return all
 }
 
-// scripted is a source with which a generator's Float64 returns the given
-// numbers, from 0 to 1, 1 excluded.
+// scripted is a source of randomness. A generator that uses it returns the given numbers,
+// of [0, 1), from Float64.
 type scripted []float64
 
 func script(numbers []float64) stream {
@@ -753,7 +753,7 @@ func (s *scripted) Uint64() uint64 {
 	return uint64(u * (1 << 53))
 }
 
-// pairScript makes drawPair return M from n critics.
+// pairScript returns a generator with which drawPair returns M from n critics.
 func pairScript(M []int, n int) stream {
 	require(len(M) == 2 && M[0] != M[1], "in: M is %v, want two different indices", M)
 	i := float64(M[0])

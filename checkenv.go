@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// CheckEnv checks every sentence of [Env] in at least 16 episodes of random
-// actions, each with horizon steps or half as many, and returns the first
-// mistake as an [*EnvError], or nil. Another error names sizes below 1, numbers that the
-// networks cannot take ([State]), actions without effect, and goals that every state
-// reaches or none does. CheckEnv panics if env does, or if horizon is below 1.
+// CheckEnv checks every sentence of [Env] in at least 16 episodes of random actions, each
+// with horizon steps or half as many, and returns the first mistake as an [*EnvError], or
+// nil. Any other error names sizes below 1, numbers that the networks cannot learn from
+// ([State]), actions without effect, or goals that every state reaches or none does.
+// CheckEnv panics if env does, or if horizon is below 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -47,8 +47,8 @@ type envCheck struct {
 	sizes   Sizes
 	horizon int
 	rng     *rand.Rand
-	rounds  int          // that were played
-	played  []playedStep // in them, in episodes of horizon steps
+	rounds  int          // how many were played
+	played  []playedStep // steps of these rounds, in episodes of horizon steps
 }
 
 // A playedStep is a copy of what Reset or Step returned, and its reward.
@@ -57,7 +57,7 @@ type playedStep struct {
 	reward float64
 }
 
-// findEffect plays rounds until a component of the actions has made a difference.
+// findEffect plays rounds until a change of this component of the actions has an effect.
 func (c *envCheck) findEffect(component int) error {
 	const most = 20
 	for range most {
@@ -70,10 +70,10 @@ func (c *envCheck) findEffect(component int) error {
 		component, most)
 }
 
-// playRound plays four episodes. The first and the last are the same one; before the last
-// an episode is broken off, and the last gets its actions in one slice and asks for more
-// rewards. None of this may make a difference. The second has another component of its
-// actions, and playRound reports whether that makes one.
+// playRound plays four episodes. The second differs from the first in one component of
+// its actions, and playRound reports whether its answers differ. The third is broken off.
+// The last repeats the first, but gets all its actions in one slice and makes more calls
+// of Reward. Its answers must be the same.
 func (c *envCheck) playRound(component int) (effect bool, err error) {
 	seed, actions := c.rng.Uint64(), c.rng.Uint64()
 	varied := variedActions(actions, c.rng.Uint64(), component)
@@ -101,8 +101,8 @@ func (c *envCheck) playRound(component int) (effect bool, err error) {
 	return !reflect.DeepEqual(once, other), nil
 }
 
-// randomActions returns a function that draws component i of the next action, a quarter
-// of them at a bound.
+// randomActions returns a function that draws returns component i of the next action. A
+// quarter of the components are at a bound.
 func randomActions(seed uint64) func(i int) float64 {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	return func(int) float64 { return min(max(float64(4.0/3*symmetric(rng)), -1), 1) }
@@ -124,19 +124,19 @@ func variedActions(seed, otherSeed uint64, component int) func(i int) float64 {
 // An episode is one that CheckEnv plays.
 type episode struct {
 	*envCheck
-	length  int                 // in steps
+	length  int                 // number of steps
 	seed    uint64              // of the environment's chance
 	draw    func(i int) float64 // component i of the next action
 	earlier []playedStep        // the same episode, played before, or nil
-	steps   []playedStep        // so far, Reset's first
+	steps   []playedStep        // those played so far; the first is what Reset returned
 }
 
 func (c *envCheck) episode(length int, seed uint64, draw func(i int) float64) *episode {
 	return &episode{envCheck: c, length: length, seed: seed, draw: draw}
 }
 
-// play plays the episode and checks every answer. An episode that was played before gets
-// all actions in one slice.
+// play plays the episode and checks every answer. If the episode was played before, all
+// its actions are passed in one slice.
 func (e *episode) play() ([]playedStep, error) {
 	s := e.env.Reset(rand.New(rand.NewPCG(e.seed, e.seed)))
 	if problem := e.answerProblem(s, 0); problem != "" {
@@ -163,8 +163,8 @@ func (e *episode) play() ([]playedStep, error) {
 	return e.steps, nil
 }
 
-// answerProblem keeps what Reset or Step has returned, and says what is wrong with it, or
-// returns "".
+// answerProblem keeps what Reset or Step has returned, and says what is wrong with that
+// answer, or returns "".
 func (e *episode) answerProblem(s State, reward float64) string {
 	t := len(e.steps)
 	kept := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
@@ -195,8 +195,9 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	return ""
 }
 
-// rewardProblem says what is wrong with the rewards between a state's goals and
-// themselves, of an earlier state, and of that state for hindsight's goal, or returns "".
+// rewardProblem says what is wrong with three kinds of rewards, or returns "": of each
+// goal of s for itself, of an earlier state for its goal, and of that state for the goal
+// achieved at s, as in hindsight.
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {
@@ -209,7 +210,7 @@ func rewardProblem(env Env, s State, other playedStep) string {
 		repeatProblem(env.Reward(other.Achieved, s.Achieved), hindsight))
 }
 
-// repeatProblem says what is wrong with a reward that was asked for before, or returns "".
+// repeatProblem says what is wrong with the reward of a repeated call, or returns "".
 func repeatProblem(now, before float64) string {
 	if now == before && (now == 0 || now == -1) {
 		return ""
@@ -218,8 +219,8 @@ func repeatProblem(now, before float64) string {
 		"and depend only on its arguments", now, before)
 }
 
-// numbersProblem says what the networks cannot learn from in the numbers of all states,
-// or returns "".
+// numbersProblem says which numbers of all states the networks cannot learn from, or
+// returns "".
 func (c *envCheck) numbersProblem() string {
 	var observations, goals [][]float64
 	reached := 0
@@ -235,7 +236,7 @@ func (c *envCheck) numbersProblem() string {
 			reached)
 	}
 
-	// A reward depends on a component of goals if one of them, moved in it, is missed.
+	// A reward depends on a component if some goal, moved in this component, is missed.
 	rewarded := func(i int, by float64) bool {
 		return slices.ContainsFunc(goals, func(g []float64) bool { return c.env.Reward(moved(g, i, by), g) != 0 })
 	}
@@ -253,8 +254,8 @@ func moved(x []float64, i int, by float64) []float64 {
 	return y
 }
 
-// A span is the range of a number. Its ends are halved before they are added: their sum
-// may overflow.
+// A span is the range of a number. Its ends are halved before they are added, because
+// their sum may overflow.
 type span struct{ low, high float64 }
 
 func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
@@ -275,11 +276,11 @@ func spans(vectors [][]float64) []span {
 	return all
 }
 
-// unitsProblem says which component of some vectors the networks cannot take, or
-// returns "": heads predict observations as they are (R12), and what they miss drowns
-// the critics in shared layers. Beyond these bounds a dot that moves from 0 to 1 takes
-// three times the steps, or is never solved. A component may vary too little beside one
-// that varies enough, unless a reward depends on it.
+// unitsProblem says which component of some vectors the networks cannot learn from, or
+// returns "". Heads predict observations as they are (R12), and if their errors are large
+// they dominate the critics' in the shared layers. Beyond these bounds a dot that moves
+// from 0 to 1 takes three times the steps, or is never solved. A component may vary too
+// little if another one varies more, unless a reward depends on it.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
 	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
 	all := spans(vectors)
@@ -302,8 +303,9 @@ func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by floa
 	return ""
 }
 
-// toleranceProblem names a component of goals that Reward wants met to a thousandth of
-// its mean step, or returns "".
+// toleranceProblem names a component of goals whose tolerance is too small, or returns
+// "". With such a component, Reward is -1 wherever it is missed by a thousandth of its
+// mean step.
 func (c *envCheck) toleranceProblem() string {
 	for i := range c.sizes.Goal {
 		near := c.meanStep(i) / 1000
@@ -331,7 +333,7 @@ func (c *envCheck) meanStep(i int) float64 {
 }
 
 // continuous reports whether two values of component i of the achieved goal lie closer
-// than near, and not only by rounding.
+// than near, but farther apart than rounding explains.
 func (c *envCheck) continuous(i int, near float64) bool {
 	var values []float64
 	for _, s := range c.played {
@@ -347,12 +349,13 @@ func (c *envCheck) continuous(i int, near float64) bool {
 	return false
 }
 
-// Scaled returns env in units of about 1 for its learner. A component's pair holds the
-// least and the largest number that it takes. The component is divided by a power of two
-// of about half their distance; if they lie far from zero, their middle is subtracted
-// first. It then lies within ±1, or near zero within ±3. Nothing within a pair is rounded,
-// so rewards are env's own. The result has only Env's methods, not [GoalSampler]'s. Scaled
-// panics if a pair's distance is not finite, as with the bounds of some simulators.
+// Scaled returns env with numbers of about 1 for its learner. A pair is the least and the
+// largest number of a component. The component is divided by a power of two of about half
+// their distance; if the pair lies far from zero, its middle is subtracted first. The
+// component then lies within ±1, or for a pair near zero within ±3. Numbers within a pair
+// are not rounded, so rewards stay the same. The result has only Env's methods, not
+// [GoalSampler]'s. Scaled panics if a pair's distance is not finite, as with the bounds
+// of some simulators.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	for _, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[1] - pair[0]) {
@@ -383,7 +386,7 @@ func (e *scaled) state(s State) State {
 		rescale(s.Desired, e.goals, false)}
 }
 
-// unscaled returns what env is without [Scaled].
+// unscaled returns the environment that [Scaled] was given, or env itself.
 func unscaled(env Env) Env {
 	if s, ok := env.(*scaled); ok {
 		return unscaled(s.Env)
@@ -391,7 +394,7 @@ func unscaled(env Env) Env {
 	return env
 }
 
-// rescale returns x in the units of its pairs, or brings such an x back. The middle that
+// rescale returns x in the units of its pairs, or converts such an x back. A middle that
 // is subtracted lies at least twice as far from zero as from any number of its pair, so
 // the difference is exact.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// This file saves a whole agent and loads it, so that training goes on to the
-// bit. A checkpoint is, with all numbers little-endian:
+// This file saves a whole agent and loads it, so that training continues as if never
+// interrupted, to the bit. A checkpoint has these parts, with all numbers little-endian:
 //
 //	magic    16 bytes
 //	format   uint64
@@ -28,9 +28,9 @@ import (
 
 const (
 	agentMagic    = "qta checkpoint\n\x00"
-	ensembleMagic = "qta ensemble\n\x00\x00\x00" // of a PUN
+	ensembleMagic = "qta ensemble\n\x00\x00\x00" // for a PUN
 
-	checkpointFormat = 8 // of both
+	checkpointFormat = 8 // of an agent and of a PUN
 )
 
 // A header is the first part of a checkpoint.
@@ -84,9 +84,9 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// SaveFile writes a checkpoint to path+".tmp" and renames it to path: whenever
-// a crash or a full disk comes, path holds the old checkpoint or the new one,
-// whole. What is at path must be a file, and no link.
+// SaveFile writes a checkpoint to path+".tmp" and renames that to path. After a crash or
+// on a full disk, path holds the old checkpoint or the new one, whole. If path exists it
+// must be a regular file, not a link.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -110,13 +110,13 @@ func (a *Agent) SaveFile(path string) error {
 	return nil
 }
 
-// A diskFile is what writeAndClose needs of an [os.File].
+// A diskFile has the methods of [os.File] that writeAndClose calls.
 type diskFile interface {
 	io.WriteCloser
 	Sync() error
 }
 
-// writeAndClose returns after the data has reached the disk.
+// writeAndClose writes data, waits until it is on the disk, and closes f.
 func writeAndClose(f diskFile, data []byte) error {
 	_, written := f.Write(data)
 	synced := f.Sync()
@@ -141,7 +141,7 @@ func LoadFile(path string) (*Agent, error) {
 	return a, nil
 }
 
-// loadAgent makes an agent with room for what the header says, and reads the state into it.
+// loadAgent makes an agent of the sizes in the header, and reads the state into it.
 func loadAgent(data []byte) (*Agent, error) {
 	h, state, err := openCheckpoint(agentMagic, data)
 	if err != nil {
@@ -212,12 +212,12 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	return h, state, nil
 }
 
-// fits reports whether a state of so many bytes may hold what the header says. Without
-// this check a small file could ask for much memory. NewAgent finds what else is wrong
-// with parameters and sizes.
+// fits reports whether a state of that many bytes can hold what the header says. Without
+// this check a small file could make the program allocate much memory. NewAgent finds
+// other mistakes in parameters and sizes.
 func (h *header) fits(bytes int) bool {
 	const float32s, float64s = 4, 8 // bytes
-	// A weight has a target and two moments, an evaluation ten numbers.
+	// A weight is stored with its target and two moments; an evaluation has ten numbers.
 	needed := max(
 		4*float32s*criticWeights(&h.Params, h.Sizes),
 		float64s*float64(h.Step)*float64(h.Sizes.Observation+h.Sizes.Goal+h.Sizes.Action),
@@ -226,8 +226,8 @@ func (h *header) fits(bytes int) bool {
 	return min(h.Step, h.Evaluations, h.Attachment) >= 0 && needed <= float64(bytes)
 }
 
-// criticWeights returns how many weights the critics have, without their last
-// layers, in floating point, which does not overflow.
+// criticWeights returns how many weights the critics have, without their last layers. A
+// float64 does not overflow here.
 func criticWeights(p *Params, s Sizes) float64 {
 	hidden := float64(p.HiddenSize)
 	inputs := float64(s.Observation) + float64(s.Goal) + float64(s.Action)
@@ -257,5 +257,5 @@ func fromJSON(text []byte, v any) error {
 	return nil
 }
 
-// bare returns an error of another part of the package as part of a sentence.
+// bare returns err without the prefix "qta: ", to be part of another message.
 func bare(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "qta: ")) }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// This file is PUN by itself, for learners of other kinds: the ensemble of pun.go
-// with an API of its own.
+// This file gives PUN, the ensemble of pun.go, an API of its own, for use with learners
+// of other kinds.
 
-// A PUN is the ensemble of Predictive Uncertainty Networks by itself (section
-// 3.1): G critics that learn the values of the caller's transitions, each with
-// a head that predicts the next observation. Where the heads disagree there is
-// too little data, for a learner of any kind. It is not safe for concurrent
-// use.
+// A PUN is the ensemble of Predictive Uncertainty Networks by itself (section 3.1): G
+// critics that learn the values of the caller's transitions, each with a head that
+// predicts the next observation. Where the heads disagree, any learner has too little
+// data. A PUN is not safe for concurrent use.
 //
 // A transition is a row of each of several tables: observation, goal, action
 // and next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of
@@ -26,11 +25,11 @@ type PUN struct {
 	pun     *ensemble
 	draws   stream // of the pair M
 	updates int
-	batch   batch // memory of one at a time
+	batch   batch // memory of one minibatch at a time
 }
 
-// NewPUN returns an untrained ensemble, whose randomness comes from seed. Of p
-// it uses the networks' sizes, G, the learning rates, γ, ρ and
+// NewPUN returns an untrained ensemble, whose randomness comes from seed. It uses only
+// these fields of p: the networks' sizes, G, the learning rates, γ, ρ and
 // UncertaintyActions.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
@@ -118,7 +117,8 @@ func (u *PUN) fill(x matrix, tables ...[][]float64) {
 	}
 }
 
-// setNumbers sets dst to as many numbers, a row or a list of the given name.
+// setNumbers copies numbers, a row or a list of the given name, to dst, which has the
+// same length.
 func setNumbers(dst []float32, name string, numbers []float64) {
 	if len(numbers) != len(dst) {
 		panic(fmt.Sprintf("qta: PUN: %d numbers in the %s, want %d", len(numbers), name, len(dst)))
@@ -138,8 +138,8 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 	return h.marshal(ensembleMagic, u.savedState(), u.pun.parameters("critic"), u.updates)
 }
 
-// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned.
-// Its errors are those of [Agent.UnmarshalBinary].
+// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. It returns
+// the same errors as [Agent.UnmarshalBinary].
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// This file is the matrix product on which every network rests, and the threads that
-// share such work. Each element of a product is one chain of multiply-adds in ascending k,
+// This file has the matrix product that every network uses, and the threads that share
+// such work. Each element of a product is one chain of multiply-adds in ascending k,
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
-// fused in every kernel but blockGeneric, so its bits depend neither on which of the
-// others computes it, nor on the number of threads, nor on where the element lies in a
-// tile. The vector axis and the threads always divide outputs, never a sum.
+// which is fused in every kernel but blockGeneric. So the element's bits are the same in
+// all other kernels, for any number of threads and at any place in a tile. Threads and
+// vectors divide the outputs among them, never the terms of a sum.
 
 // A matrix is a strided view of rows by cols elements: element (i, j) is
 // data[i*rowStride + j*colStride]. A stride of zero repeats an element.
@@ -62,7 +62,8 @@ func (m matrix) columns(lo, hi int) matrix {
 	return view
 }
 
-// at returns element (i, j). A value for m would be copied at each call.
+// at returns a pointer to element (i, j). The receiver is a pointer so that m is not
+// copied at each call.
 func (m *matrix) at(i, j int) *float32 { return &m.data[i*m.rowStride+j*m.colStride] }
 
 // row returns row i, whose elements must be adjacent.
@@ -87,7 +88,8 @@ func (m matrix) inside() bool {
 	return m.rows*m.cols == 0 || last < len(m.data)
 }
 
-// An epilogue says where the sums of a product start, and what becomes of them.
+// An epilogue says where the sums of a product start, and what is done to the finished
+// sums.
 type epilogue struct {
 	bias []float32 // C starts from this row; nil: from zero
 	add  bool      // C starts from its own contents; bias is nil
@@ -126,7 +128,7 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 // k by cols. A may have any strides; the rows of B, C and the mask have
 // adjacent elements. C shares no memory with the others.
 //
-// It panics unless the sizes agree and every element is there.
+// mul panics unless the sizes agree and every matrix lies within its data.
 func (w *workers) mul(c, a, b matrix, e epilogue) {
 	sized := c.rows == a.rows && c.cols == b.cols && a.cols == b.rows
 	adjacent := b.colStride == 1 && c.colStride == 1
@@ -143,7 +145,7 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 		start.data = e.bias
 	}
 	w.product = product{kernel: w.kernel, c: c, a: a, b: b, start: start, e: e}
-	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // some more for every element of C
+	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // 8 more for the work on each element of C
 	w.run(&w.product, max(c.rows, c.cols), multiplyAdds)
 }
 
@@ -197,8 +199,8 @@ func (p *product) block(r0, r1, c0, c1 int) {
 		r0 = p.blockNarrow(r0, r1, c0, c1)
 	}
 
-	// Blocks of k keep the rows of B that a row of tiles needs in the cache.
-	// If there is only one row of tiles, B is read once anyway.
+	// Blocks of k keep the rows of B that a row of tiles needs in the cache. With only
+	// one row of tiles, B is read only once anyway.
 	step := 256
 	if r1-r0 <= 8 {
 		step = p.a.cols
@@ -208,10 +210,10 @@ func (p *product) block(r0, r1, c0, c1 int) {
 	}
 }
 
-// blockGeneric is block without assembly. It rounds each product before it adds
-// it, c = c + float32(a*b) in ascending k, and so its bits differ from the
-// other kernels', but are the same on every machine. The fused chain in
-// portable Go, through float64, would run at less than a third of the speed.
+// blockGeneric is block without assembly. It rounds each product before the sum, c = c +
+// float32(a*b) in ascending k. So its bits differ from the other kernels', but are the
+// same on every machine. The fused chain in portable Go, through float64, would run at
+// less than a third of the speed.
 func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	for i := r0; i < r1; i++ {
 		row := p.c.row(i)[c0:c1]
@@ -249,8 +251,9 @@ func (p *product) addProducts(sums []float32, i, c0 int) {
 	}
 }
 
-// A tile is the argument of a micro-kernel, which is named by the rows and columns
-// of its tiles. One call computes, for up to twelve rows i of C and every column j,
+// A tile is the argument of a micro-kernel. A micro-kernel's name has the rows and
+// columns of its tiles. One call computes, for up to twelve rows i of C and every column
+// j,
 //
 //	s := start[i][j]
 //	for k := range t.k {
@@ -266,7 +269,7 @@ func (p *product) addProducts(sums []float32, i, c0 int) {
 type tile struct {
 	a, b, c, start, mask *float32 // first elements; mask may be nil
 
-	aRows, cRows, startRows, maskRows rowOffsets // where their rows lie
+	aRows, cRows, startRows, maskRows rowOffsets // offsets of their rows
 
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
@@ -275,16 +278,16 @@ type tile struct {
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
-// rowOffsets are the offsets of a tile's rows from the first. A tile has parts of at
-// most four rows, two of them or three, and part is the offset of one from the
-// one before. Where C has fewer rows than the tile, some of the tile's rows
-// coincide and compute the same numbers.
+// rowOffsets are the offsets of a tile's rows from the first. A tile has two or three
+// parts of at most four rows. part is the offset from one part to the next. Where C has
+// fewer rows than the tile, some of the tile's rows coincide and compute the same
+// numbers.
 type rowOffsets struct{ row1, row2, row3, part uintptr }
 
-// height returns how many of the remaining rows the next row of tiles takes, cols
-// wide in all, and how many of them come after a tile's first part.
+// height returns how many of the remaining rows the next row of tiles covers, and how
+// many of these come after a tile's first part. cols is the width of C's block.
 func (k kernel) height(rows, cols int) (n, rest int) {
-	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 are twice 8
+	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 rows are two tiles of 8
 	switch {
 	case k == avx2:
 		return min(rows, 6), 3
@@ -320,7 +323,7 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	if k0 > 0 {
 		start = p.c
 	}
-	height := 0 // of the tiles that the offsets are for
+	height := 0 // the tiles' height for which the offsets were computed
 	for i := r0; i < r1; {
 		n, rest := p.kernel.height(r1-i, c1-c0)
 		if n != height {
@@ -390,14 +393,14 @@ type task interface {
 	do(lo, hi int) // for the elements lo to hi, hi excluded
 }
 
-// Workers run tasks over a fixed number of threads, one of them the caller. They
+// Workers run tasks on a fixed number of threads, one of which is the caller's. They
 // serve one caller at a time.
 //
-// A task has several parts for each thread, which are bands of its elements. A
-// thread begins with its own parts, whose data its caches have from the run
-// before, and goes on with any part that no thread has begun. So the caller does
-// the work itself if the system is slow to give it another processor. Only which
-// thread does a part is left to chance.
+// A task has several parts for each thread, which are bands of its elements. A thread
+// begins with its own parts, whose data its caches have from the run before. It continues
+// with any part that no thread has begun. So the caller does the work itself if the
+// system is slow to start the other threads. Only the thread that does a part is left to
+// chance.
 type workers struct {
 	n      int // threads, the caller included
 	kernel kernel
@@ -410,7 +413,7 @@ type workers struct {
 	left   atomic.Int64    // parts of this run not yet done
 
 	mutex   sync.Mutex
-	changed *sync.Cond // number, or left, to 0
+	changed *sync.Cond // number has changed, or left is 0
 	ended   sync.WaitGroup
 
 	product    product       // the task of mul
@@ -420,8 +423,8 @@ type workers struct {
 // closing is the number that ends the threads.
 const closing = math.MaxUint64
 
-// share is the number of parts of a task for each of several threads:
-// processors are seldom equally fast, and the first to finish takes from the
+// share is how many parts of a task each thread has at first. It is more than one because
+// processors are seldom equally fast: the first thread to finish takes parts of the
 // others.
 const share = 2
 
@@ -434,7 +437,7 @@ func newWorkers(threads int) *workers {
 	return w
 }
 
-// resize changes the number of threads. It does nothing to nil.
+// resize changes the number of threads. It does nothing if w is nil.
 func (w *workers) resize(threads int) {
 	if w == nil {
 		return
@@ -448,10 +451,10 @@ func (w *workers) resize(threads int) {
 	w.number.Store(0)
 	w.spins = 0
 	if runtime.GOMAXPROCS(0) >= w.n {
-		// Some hundreds of microseconds: longer than the caller's own work
-		// between two tasks, and than waking a thread takes; too short for
-		// anyone to notice in an idle program. With fewer processors than
-		// threads, spinning only stands in the way.
+		// Threads spin for some hundreds of microseconds. That is longer than the
+		// caller's own work between two tasks, and longer than waking a thread. It is too
+		// short to notice in an idle program. With fewer processors than threads,
+		// spinning only delays the others.
 		w.spins = 300000
 	}
 
@@ -460,12 +463,12 @@ func (w *workers) resize(threads int) {
 	}
 }
 
-// inline is a number of multiply-adds. For a task that takes less time than these,
-// another thread costs more than it saves.
+// inline is a number of multiply-adds. For a task of fewer, a second thread costs more
+// time than it saves.
 const inline = 1 << 19
 
-// run does t and returns when it is done. It allocates nothing. The task has size
-// elements, which take as long as that many multiply-adds in all.
+// run does the task t and returns when t is done. It allocates nothing. The task has size
+// elements, which together take as long as multiplyAdds multiply-adds.
 func (w *workers) run(t task, size, multiplyAdds int) {
 	if w.n == 1 || multiplyAdds < inline {
 		t.do(0, size)
@@ -501,7 +504,7 @@ func (w *workers) work(run uint64, thread int) {
 		if !w.begun[i].CompareAndSwap(run-1, run) {
 			continue
 		}
-		// The run cannot end before this part, so that w.task is its task.
+		// The run cannot end before this part is done, so w.task is still the run's task.
 		w.task.do(band(w.size, i, parts))
 		if w.left.Add(-1) == 0 {
 			w.wake()
@@ -517,7 +520,7 @@ func band(size, i, n int) (lo, hi int) {
 	return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
 }
 
-// until returns when done reports true, after a change of number or left.
+// until waits for a change of number or left after which done reports true.
 func (w *workers) until(done func() bool) {
 	for range w.spins {
 		if done() {
@@ -531,8 +534,8 @@ func (w *workers) until(done func() bool) {
 	w.mutex.Unlock()
 }
 
-// wake makes sleeping threads look again. Because of the lock a thread either
-// sees the change before it falls asleep, or is asleep already.
+// wake makes sleeping threads look again. The lock ensures that a thread either sees the
+// change before it sleeps, or sleeps already and is woken.
 func (w *workers) wake() {
 	w.mutex.Lock()
 	w.changed.Broadcast()

@@ -58,8 +58,8 @@ type narrowTile struct {
 	cols   int
 }
 
-// blockNarrow computes as many rows as such a kernel can, and returns the first
-// one left.
+// blockNarrow computes as many rows as a kernel for narrow tiles can, and returns the
+// first row that is left.
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	height := p.kernel.columnHeight()
 	if p.a.colStride != 1 || p.a.cols%4 != 0 {
@@ -123,7 +123,7 @@ func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int {
 	return 8 * n
 }
 
-// polyakVector is the same for [Polyak].
+// polyakVector does the same for [Polyak].
 func polyakVector(target, online []float32, rho, oneMinusRho float32) int {
 	n := len(target) / 8
 	if n == 0 || best == generic {

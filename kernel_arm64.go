@@ -5,8 +5,8 @@ package qta
 // kernels returns the kernels: every arm64 processor has the vector instructions.
 func kernels() []kernel { return []kernel{neon, generic} }
 
-// run computes a tile of n rows and as many of the remaining columns as it takes.
-// There are no partial vector loads: all tiles need all their columns.
+// run computes a tile of n rows, and sets t.cols to how many of the remaining columns it
+// covers. There are no partial vector loads: all tiles need all their columns.
 func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case n == 1 && cols >= 32:

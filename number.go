@@ -5,15 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// This file has functions of float64, and chance: a generator for each purpose,
-// all from one seed, and the draws from them.
+// This file has functions of float64, and random numbers. Each purpose has a generator of
+// its own; all generators come from one seed.
 
-// The functions of package math that are not exactly rounded have assembly on
-// some architectures and fused operations on others, so that their last bits
-// depend on the machine. Those below use only what IEEE 754 rounds in one way:
-// each product that is added is converted first, which forbids the compiler to
-// fuse the two, even across statements. TestNumberError holds the functions to
-// package math's, by an ulp or two more than the bounds in their comments.
+// The functions of package math that are not exactly rounded have assembly on some
+// architectures and fused operations on others, so that their last bits depend on the
+// machine. The functions below use only operations that IEEE 754 rounds in one way. Each
+// product that is added is converted first, which forbids the compiler to fuse product
+// and sum, even across statements. TestNumberError compares the functions with package
+// math's, and allows an ulp or two more than the bounds in their comments.
 
 // ln 2 in two parts. The first has 28 bits, so that its product with an
 // exponent of a float64 is exact.
@@ -75,9 +75,9 @@ func tanh(x float64) float64 {
 
 // tanh32 is tanh rounded to float32, for loops over float32 values.
 //
-// It stays a call: amd64 converts to float64 into a register that it only
-// partly overwrites, and in a caller's loop that register is the last result,
-// so that each value would wait for the one before.
+// It is not inlined. On amd64 the conversion to float64 overwrites only a part of its
+// register. In a caller's loop that register would hold the last result, so that each
+// value would wait for the one before.
 //
 //go:noinline
 func tanh32(x float32) float32 { return float32(tanh(float64(x))) }
@@ -148,7 +148,8 @@ type stream struct {
 }
 
 func newStream(seed, purpose uint64) stream {
-	// Mixed, because PCG states that start with an equal half keep it equal.
+	// The seed is mixed, because PCG states that begin with an equal half keep that half
+	// equal.
 	pcg := rand.NewPCG(mix(seed), mix(mix(seed)+purpose))
 	return stream{rand.New(pcg), pcg}
 }
@@ -162,8 +163,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// index draws from 0 to n-1, n at least 1 and at most 2^53. IntN would draw a
-// different number of bits where int has 32.
+// index draws from 0 to n-1, for n from 1 to 2^53. IntN would consume different random
+// bits where int has 32 bits.
 func (s stream) index(n int) int { return int(s.Float64() * float64(n)) }
 
 // symmetric draws uniformly from -1 to 1, 1 excluded.
@@ -171,8 +172,8 @@ func symmetric(rng *rand.Rand) float64 {
 	return float64(2*float64(rng.Float64())) - 1
 }
 
-// normal draws from the standard normal distribution by Marsaglia's polar
-// method. It drops the method's second value, so that rng has all the state.
+// normal draws from the standard normal distribution by Marsaglia's polar method. It
+// drops the method's second value, so that rng is the whole state.
 func normal(rng *rand.Rand) float64 {
 	for {
 		// Float64 ends in a product by 2^-53, hence the inner conversions.

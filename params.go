@@ -127,8 +127,8 @@ type Baselines struct {
 
 // Paper returns the parameters of the paper's text and appendix, with four departures. In
 // Equation 5 the critics' goal is the candidate itself (D3). Equation 4 moves the
-// critics' backbone (D29), and targets are clipped (D26). A choice has at most 4000
-// candidates (D30). Every other set is a change of this one.
+// critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000
+// candidates (D30). Other sets are changes of this one.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{
@@ -201,7 +201,7 @@ func Small() Params {
 }
 
 // Literal returns [Paper] without D3: in Equation 5 the critics' goal is the
-// environment's, as section 3.2 says. results/README.md says how many steps that costs.
+// environment's, as section 3.2 says. results/README.md says how many steps it costs.
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"

@@ -17,13 +17,13 @@ import (
 //	critic.I.L.weight  critic.I.L.bias    the same of critic I, from 0
 //	head.I.weight      head.I.bias        the head on critic I's last hidden layer
 //
-// A layer is y = W x + b, where W is out by in; between the layers of a network
-// is ReLU. The policy's input is s and g side by side, and its action the tanh of
-// its output; a critic's input is s, g and a. Both see s and g normalized: (x -
-// mean) · scale, clipped to ±clip. The entry "__metadata__" holds JSON texts:
-// "qta" is the version of the package; "sizes", "seed" and "parameters" are the
-// agent's; and "inputs" has "mean" and "scale" of s and g, and "clip".
-// testdata/forward.py and testdata/forward.c do [Agent.Act] from a file.
+// A layer is y = W x + b, where W is out by in; between the layers of a network is ReLU.
+// The policy's input is s and g side by side, and its action the tanh of its output; a
+// critic's input is s, g and a. Both see s and g normalized: (x - mean) · scale, clipped
+// to ±clip. The entry "__metadata__" holds JSON texts: "qta" is the version of the
+// package; "sizes", "seed" and "parameters" are the agent's; and "inputs" has "mean" and
+// "scale" of s and g, and "clip". testdata/forward.py and testdata/forward.c compute
+// [Agent.Act] from a file.
 //
 // The error comes from w, or is a [*NumericError] if a parameter is NaN or
 // infinite.
@@ -66,7 +66,7 @@ func (a *Agent) metadata() map[string]string {
 	}
 }
 
-// A tensorFile is the two parts of a safetensors file, as far as they are written.
+// A tensorFile is the two parts of a safetensors file that is being written.
 type tensorFile struct {
 	header  []byte // JSON
 	numbers []byte

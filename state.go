@@ -11,8 +11,8 @@ import (
 // This file lists the numbers that training changes, and encodes them for a checkpoint.
 
 // A savedState lists what a checkpoint stores, in order: slices of numbers of a known
-// length, pointers to a number or a bool, generators, and functions that are
-// called when everything before them has been read.
+// length, pointers to a number or a bool, generators, and functions. A function is called
+// when everything before it has been read.
 type savedState []any
 
 // checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
@@ -29,8 +29,8 @@ func checkSaved(field any, step int) error {
 	return nil
 }
 
-// append encodes what is listed after b. It returns a [*NumericError] if a number
-// is NaN or infinite.
+// append encodes the listed numbers and appends them to b. It returns a [*NumericError]
+// if a number is NaN or infinite.
 func (s savedState) append(b []byte, step int) ([]byte, error) {
 	for _, field := range s {
 		err := checkSaved(field, step)
@@ -52,7 +52,8 @@ func (s savedState) append(b []byte, step int) ([]byte, error) {
 	return b, nil
 }
 
-// read decodes what is listed from exactly b, and refuses what append does.
+// read decodes the listed numbers from b. It fails if b has too few bytes or too many, or
+// if a number is NaN or infinite.
 func (s savedState) read(b []byte) error {
 	for _, field := range s {
 		var n int
@@ -84,7 +85,7 @@ func (s savedState) read(b []byte) error {
 	return nil
 }
 
-// savedState lists what training changes, except for what the header says.
+// savedState lists what training changes, except for what the header has.
 func (a *Agent) savedState() savedState {
 	s := slices.Concat(
 		savedState{a.policy.net.params, a.policy.target.params}, a.policy.adam.savedState(),

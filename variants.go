@@ -2,8 +2,8 @@ package qta
 
 import "math/rand/v2"
 
-// This file reads the parameters and assembles an agent with what they name: the
-// paper's parts, or others in their place. No other file knows them all.
+// This file reads the parameters and assembles an agent from the parts that they name:
+// the paper's parts, or others in their place. No other file knows all parts.
 
 // assemble gives a new agent its networks and its parts. Initial weights are drawn
 // from rng.
@@ -61,7 +61,7 @@ func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
 	return h, s
 }
 
-// newLearner returns what makes an update as p says.
+// newLearner returns the learner that p names.
 func newLearner(p *Params, h heads) learner {
 	general := generalLearner{oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
 	switch {
@@ -80,7 +80,7 @@ func newLearner(p *Params, h heads) learner {
 	return paperLearner{}
 }
 
-// repeating returns l, or a learner that makes l's updates when p says.
+// repeating returns l, or a learner that repeats l's updates as often as p says.
 func repeating(p *Params, l learner) learner {
 	if p.Learner == "vds" {
 		return repeatingLearner{learner: l, perEpisode: vdsAgentUpdates}
@@ -107,7 +107,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	return paperCurriculum{}
 }
 
-// newEstimator returns the estimator that p names, by the ensemble u.
+// newEstimator returns the estimator that p names, for the ensemble u.
 func newEstimator(p *Params, u *ensemble) (e estimator) {
 	e = paperEstimator{u}
 	if p.Learner == "authors" {

@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// This file reads the vectors that check.go holds the code to, and compares results
-// with them. Names in a file are fixed, sizes are free: what is missing, left over or
-// of another shape is a fault of the file.
+// This file reads the vectors for check.go, and compares results with them. Names in a
+// file are fixed, sizes are free. A value that is missing, unknown or of another shape is
+// a fault of the file.
 
-// A fault says what is wrong with a case. The functions of this file panic with it, and
-// CheckResult.check recovers it, so that an equation reads its inputs without errors.
+// A fault says what is wrong with a case. The functions of this file panic with a fault,
+// and CheckResult.check recovers it, so that the functions of check.go need no error
+// handling.
 type fault string
 
 func (f fault) Error() string { return string(f) }
@@ -28,20 +29,20 @@ func require(holds bool, format string, arguments ...any) {
 	}
 }
 
-// largestVector is how many numbers a text of a few kilobytes may ask for.
+// largestVector is how many numbers one case may make the program allocate.
 const largestVector = 1 << 17
 
 func requireSmall(what string, numbers float64) {
 	require(numbers <= largestVector, "%s: %.3g numbers, allowed are %d: vectors are small", what, numbers, largestVector)
 }
 
-// A vector is the "in" or the "out" of a case, or one step of an update. What it has is
+// A vector is the "in" or the "out" of a case, or one step of an update. Its values are
 // found by name: gamma, or s[2][0] for a number of the matrix s.
 type vector struct {
 	place   string          // such as in.steps[0]
 	values  map[string]any  // numbers and words, by their places, such as in.steps[0].s[2][0]
 	lengths map[string]int  // of lists and objects
-	read    map[string]bool // places of values that something has asked for
+	read    map[string]bool // places of the values that were read
 }
 
 func readVector(place string, text []byte) vector {
@@ -59,7 +60,8 @@ func readVector(place string, text []byte) vector {
 	return v
 }
 
-// add takes in the value at a place with all that is in it. A null is as good as absent.
+// add stores the value at a place and, one by one, the values inside it. A null counts as
+// absent.
 func (v vector) add(place string, value any) {
 	requireSmall(place, float64(len(v.values)+len(v.lengths)))
 	require(len(place) <= 200, "%.99s...: names are too long, or lists too deep", place)
@@ -82,10 +84,10 @@ func (v vector) add(place string, value any) {
 	}
 }
 
-// at names an element of a list.
+// at returns the name of an element of a list.
 func at(name string, i int) string { return name + "[" + strconv.Itoa(i) + "]" }
 
-// requireKeys panics unless all keys are there.
+// requireKeys panics unless the vector has all keys.
 func (v vector) requireKeys(keys string) {
 	for name := range strings.FieldsSeq(keys) {
 		require(v.has(name), "%s: there is no %s", v.place, name)
@@ -94,14 +96,14 @@ func (v vector) requireKeys(keys string) {
 	}
 }
 
-// requireRead panics if something is there that nothing has asked for.
+// requireRead panics if the vector has a value that no function has read.
 func (v vector) requireRead() {
 	for _, place := range slices.Sorted(maps.Keys(v.values)) {
 		require(v.read[place], "%s is unknown, or one too many", place)
 	}
 }
 
-// has reports whether there is something of this name.
+// has reports whether the vector has something of this name.
 func (v vector) has(name string) bool {
 	place := v.place + "." + name
 	_, list := v.lengths[place]
@@ -167,7 +169,7 @@ func list[T float32 | float64](v vector, name string) []T {
 	return values
 }
 
-// numbers returns a list of n numbers that an agent takes.
+// numbers returns a list of n numbers that are small enough for an agent.
 func (v vector) numbers(name string, n int) []float64 {
 	x := list[float64](v, name)
 	problem := numbersProblem(name, x, n)
@@ -175,7 +177,7 @@ func (v vector) numbers(name string, n int) []float64 {
 	return x
 }
 
-// lists returns a list of lists of as many numbers each.
+// lists returns a list of lists of numbers, all of the same length.
 func lists[T float32 | float64](v vector, name string) [][]T {
 	rows := make([][]T, v.elements(name))
 	for i := range rows {
@@ -184,7 +186,7 @@ func lists[T float32 | float64](v vector, name string) [][]T {
 	return rows
 }
 
-// fill sets a list, matrix, layer or network of numbers to what has this name.
+// fill sets a list, matrix, layer or network to the numbers of this name.
 func (v vector) fill(name string, value any) {
 	eachNumber(name, value, func(name string, _ float64) float64 { return v.number(name) })
 }
@@ -196,8 +198,8 @@ func (v vector) fillIf(name string, value any) {
 	}
 }
 
-// eachNumber calls f with each number of a value and its name, and puts what f returns in
-// its place if the value is a list, matrix, layer or network.
+// eachNumber calls f with each number of a value and the number's name. In a list,
+// matrix, layer or network it replaces the number by what f returns.
 func eachNumber(name string, value any, f func(name string, x float64) float64) {
 	switch value := value.(type) {
 	case float64:
@@ -243,15 +245,15 @@ func (v vector) network(name string) (net *mlp, widths []int) {
 	return net, widths
 }
 
-// A comparison holds what the code gives against the "out" of a case.
+// A comparison compares the code's results with the "out" of a case.
 type comparison struct {
 	want   vector
 	result *CheckResult
-	apart  error // names the first number that does not hold, or is nil
+	apart  error // names the first number that does not match, or is nil
 }
 
-// holds compares a result with what "out" has under a name: a number, or a list,
-// matrix, layer or network of them.
+// holds compares a result with the value of the same name in "out". Both are a number, or
+// a list, matrix, layer or network of numbers.
 func (c *comparison) holds(name string, value any) { eachNumber(name, value, c.number) }
 
 // number compares one number, and returns it.
@@ -262,7 +264,7 @@ func (c *comparison) number(name string, code float64) float64 {
 
 	r := c.result
 	r.Compared = append(r.Compared, Comparison{Name: place, Vector: want, Code: code})
-	r.Worst = max(r.Worst, distance) // NaN if the code's is
+	r.Worst = max(r.Worst, distance) // NaN if the code's number is
 	if c.apart == nil && !(distance <= r.Tolerance) {
 		c.apart = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
 			place, want, code, distance, r.Tolerance)
@@ -270,7 +272,7 @@ func (c *comparison) number(name string, code float64) float64 {
 	return code
 }
 
-// notJSON returns the error of a text that is not JSON. It names a NaN and an infinity,
+// notJSON returns the error for a text that is not JSON. It names a NaN or an infinity,
 // which other languages write but JSON does not have.
 func notJSON(text []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset > 0 {
