@@ -16,7 +16,7 @@ func naivePriority(a *Agent, i int, g []float64, M []int) (priority float64) {
 	action := a.replay.action.at(i)
 	if a.params.Replay == "per" {
 		return twinDeviation(each(a.pun.critics, func(c *critic) []float64 {
-			return twinPrediction(c.q.vector(), c.head.vector(), slices.Concat(s, g, action))[:2]
+			return twinPrediction(c.q.float64Copy(), c.head.float64Copy(), slices.Concat(s, g, action))[:2]
 		}))
 	}
 	reward := a.env.Reward(a.replay.nextAchieved.at(i), g)
@@ -28,7 +28,7 @@ func naivePriority(a *Agent, i int, g []float64, M []int) (priority float64) {
 			y = targets[k]
 		}
 		y = math.Max(-100, math.Min(reward+0.99*y, 0))
-		q := twinValue(c.q.vector(), s, g, action)
+		q := twinValue(c.q.float64Copy(), s, g, action)
 		priority += math.Abs(q-y) / float64(len(a.pun.critics))
 	}
 	return priority
@@ -36,8 +36,8 @@ func naivePriority(a *Agent, i int, g []float64, M []int) (priority float64) {
 
 // naiveTargets returns the target critics' values of the target policy's action.
 func naiveTargets(a *Agent, s, g []float64) []float64 {
-	action := twinAct(a.policy.target.vector(), s, g)
-	return each(a.pun.critics, func(c *critic) float64 { return twinValue(c.target.vector(), s, g, action) })
+	action := twinAct(a.policy.target.float64Copy(), s, g)
+	return each(a.pun.critics, func(c *critic) float64 { return twinValue(c.target.float64Copy(), s, g, action) })
 }
 
 // An update writes the priorities of its minibatch, as they were before it.
@@ -196,7 +196,7 @@ func TestAuthorsDrawErrors(t *testing.T) {
 // of the heads, then of the policy and then of its target.
 func TestAuthorsOrder(t *testing.T) {
 	a, _ := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become what they follow
-	w := twinsOf(a)
+	w := float64Copies(a)
 	if err := a.update(); err != nil {
 		t.Fatal(err)
 	}
@@ -206,15 +206,15 @@ func TestAuthorsOrder(t *testing.T) {
 	for i, c := range a.pun.critics {
 		what := fmt.Sprintf("the authors' order: critic %d ", i+1)
 		φ := twinParams(w.critics[i]...)
-		want := twinGradient(φ, func() float64 { return twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) })
-		nearGradient(t, what+"moves first, from the networks before the update", tenfold(c.adam.m)[:len(φ)], want)
+		want := numericGradient(φ, func() float64 { return twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) })
+		nearGradient(t, what+"moves first, from the networks before the update", firstGradient(c.adam)[:len(φ)], want)
 
-		between := c.target.vector() // the critic when its target followed, before the heads' step
+		between := c.target.float64Copy() // the critic when its target followed, before the heads' step
 		params := append(twinParams(between...), twinParams(w.heads[i])...)
-		want = twinGradient(params, func() float64 {
+		want = numericGradient(params, func() float64 {
 			return twinHeadLoss(a.pun.heads, between, w.heads[i], &l.headBatch, i, twinNorm)
 		})
-		nearGradient(t, what+"moves with its head after its target has followed it", tenfold(c.headAdam.m), want)
+		nearGradient(t, what+"moves with its head after its target has followed it", firstGradient(c.headAdam), want)
 		if slices.Equal(c.target.params, c.q.params) {
 			t.Errorf("%sis not moved with its head after its target has followed it", what)
 		}
@@ -225,12 +225,12 @@ func TestAuthorsOrder(t *testing.T) {
 	near(t, "the authors' losses", float32s(got), []float64{criticLoss, headLoss})
 
 	for i, c := range a.pun.critics {
-		w.critics[i] = c.q.vector()
+		w.critics[i] = c.q.float64Copy()
 	}
-	want := twinGradient(twinParams(w.actor...), func() float64 {
+	want := numericGradient(twinParams(w.actor...), func() float64 {
 		return twinPolicyLoss(w.actor, w.critics, l.policyBatch.x, a.params.ActionL2)
 	})
-	nearGradient(t, "the authors' order: the policy moves after the heads", tenfold(a.policy.adam.m), want)
+	nearGradient(t, "the authors' order: the policy moves after the heads", firstGradient(a.policy.adam), want)
 	if !slices.Equal(a.policy.target.params, a.policy.net.params) {
 		t.Error("the authors' order: the policy's target does not follow last")
 	}
@@ -248,7 +248,7 @@ func TestAuthorsTargets(t *testing.T) {
 	}
 
 	b := &a.batch
-	actor := a.policy.target.vector()
+	actor := a.policy.target.float64Copy()
 	for row := range b.next.rows {
 		next := float64s(b.next.row(row))
 		want := twinAct(actor, next[:2], next[2:4])
@@ -420,18 +420,18 @@ func twinGaussian(p, s []float64) (loss float64) {
 	return loss
 }
 
-// The twins of an agent's networks.
-type twins struct {
-	critics []vectorNet
-	heads   []vectorLayer
-	actor   vectorNet
+// The float64Networks are an agent's networks in float64, which the twin computes with.
+type float64Networks struct {
+	critics []float64Net
+	heads   []float64Layer
+	actor   float64Net
 }
 
-func twinsOf(a *Agent) twins {
-	w := twins{actor: a.policy.net.vector()}
+func float64Copies(a *Agent) float64Networks {
+	w := float64Networks{actor: a.policy.net.float64Copy()}
 	for _, c := range a.pun.critics {
-		w.critics = append(w.critics, c.q.vector())
-		w.heads = append(w.heads, c.head.vector())
+		w.critics = append(w.critics, c.q.float64Copy())
+		w.heads = append(w.heads, c.head.float64Copy())
 	}
 	if a.params.Uncertainty == "bootstrap" { // one backbone
 		for i, c := range w.critics {
@@ -469,19 +469,19 @@ func TestGradients(t *testing.T) {
 			copy(a.batch.x.row(row)[4:], float32s(a.replay.action.at(i)))
 		}
 
-		w := twinsOf(a)
+		w := float64Copies(a)
 		checkGradients(t, changes, a, w)
-		want := twinGradient(twinParams(w.actor...), func() float64 {
+		want := numericGradient(twinParams(w.actor...), func() float64 {
 			return twinPolicyLoss(w.actor, w.critics, a.batch.x, a.params.ActionL2)
 		})
-		nearGradient(t, changes+": policy", tenfold(a.policy.adam.m), want)
+		nearGradient(t, changes+": policy", firstGradient(a.policy.adam), want)
 	}
 }
 
 // checkGradients holds the losses of an update to the twins', and the gradients of critics
 // and heads to those of the twins' losses. One backbone takes part in the losses of all
 // critics, and a critic of its own in no other's.
-func checkGradients(t *testing.T, what string, a *Agent, w twins) {
+func checkGradients(t *testing.T, what string, a *Agent, w float64Networks) {
 	t.Helper()
 	rowLoss := twinSquare
 	if a.params.Uncertainty == "ensemble" {
@@ -508,13 +508,13 @@ func checkGradients(t *testing.T, what string, a *Agent, w twins) {
 	near(t, what+": losses", float32s(got), []float64{criticLoss(), headLoss()})
 	for i, c := range a.pun.critics {
 		name := fmt.Sprintf("%s: critic %d", what, i+1)
-		nearGradient(t, name, tenfold(c.adam.m), twinGradient(twinParams(w.critics[i]...), loss))
-		nearGradient(t, name+"'s head", tenfold(c.headAdam.m), twinGradient(twinParams(w.heads[i]), headLoss))
+		nearGradient(t, name, firstGradient(c.adam), numericGradient(twinParams(w.critics[i]...), loss))
+		nearGradient(t, name+"'s head", firstGradient(c.headAdam), numericGradient(twinParams(w.heads[i]), headLoss))
 	}
 }
 
 // twinPolicyLoss is the policy's loss for a minibatch, rows of s, g and a.
-func twinPolicyLoss(actor vectorNet, critics []vectorNet, x matrix, l2 float64) (loss float64) {
+func twinPolicyLoss(actor float64Net, critics []float64Net, x matrix, l2 float64) (loss float64) {
 	for k := range x.rows {
 		s := float64s(x.row(k)[:2])
 		g := float64s(x.row(k)[2:4])
@@ -688,9 +688,9 @@ func TestMEGAGoal(t *testing.T) {
 // naiveMeanValue is the mean over the critics of the policy's value of a goal, from where
 // the agent is.
 func naiveMeanValue(a *Agent, goal []float64) (mean float64) {
-	action := twinAct(a.policy.net.vector(), a.observation, goal)
+	action := twinAct(a.policy.net.float64Copy(), a.observation, goal)
 	for _, c := range a.pun.critics {
-		mean += twinValue(c.q.vector(), a.observation, goal, action) / float64(len(a.pun.critics))
+		mean += twinValue(c.q.float64Copy(), a.observation, goal, action) / float64(len(a.pun.critics))
 	}
 	return mean
 }
@@ -928,10 +928,10 @@ func (e *countedEnv) Reward(achieved, desired []float64) float64 {
 type vdsEpisode struct {
 	agent   *Agent
 	members *ensemble
-	batch   *batch      // the last minibatch, which was member 2's
-	rewards int         // recomputed
-	targets []vectorNet // the members' targets before
-	y       []float64   // member 2's targets of all transitions, not clipped
+	batch   *batch       // the last minibatch, which was member 2's
+	rewards int          // recomputed
+	targets []float64Net // the members' targets before
+	y       []float64    // member 2's targets of all transitions, not clipped
 }
 
 func newVDSEpisode(t *testing.T) vdsEpisode {
@@ -946,7 +946,7 @@ func newVDSEpisode(t *testing.T) vdsEpisode {
 	}
 	v := a.curriculum.(*vdsCurriculum)
 	e := vdsEpisode{agent: a, members: v.members, batch: &v.batch}
-	e.targets = each(v.members.critics, func(c *critic) vectorNet { return c.target.vector() })
+	e.targets = each(v.members.critics, func(c *critic) float64Net { return c.target.float64Copy() })
 	e.y = naiveVDSTargets(a, e.targets[2])
 	a.pun.lowest = math.Min(-1, median(e.y)) // so that half of them are clipped
 	env := &countedEnv{Env: a.env}
@@ -990,8 +990,8 @@ func TestVDSFollows(t *testing.T) {
 }
 
 // naiveVDSTargets returns a member's targets for all transitions, not clipped.
-func naiveVDSTargets(a *Agent, target vectorNet) (y []float64) {
-	actor := a.policy.net.vector()
+func naiveVDSTargets(a *Agent, target float64Net) (y []float64) {
+	actor := a.policy.net.float64Copy()
 	for i := range a.replay.n {
 		s := a.replay.nextObservation.at(i)
 		g := a.replay.goal.at(i)

@@ -90,7 +90,7 @@ func buildCovered(t *testing.T) coveredTests {
 		functions: functions,
 		profiles:  map[string]map[string]string{},
 	}
-	text, err := exec.Command(program(t, "go"), "test", "-c", "-cover", "-o", c.program, ".").CombinedOutput()
+	text, err := exec.Command(needProgram(t, "go"), "test", "-c", "-cover", "-o", c.program, ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -144,8 +144,8 @@ func (c coveredTests) wantEntered(t *testing.T, kind string, functions ...string
 
 type object = map[string]any
 
-// goldenFile returns the golden vectors of an equation.
-func goldenFile(t testing.TB, equation string) (file object) {
+// goldenVectors returns the golden vectors of an equation.
+func goldenVectors(t testing.TB, equation string) (file object) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(readText(t, "testdata/golden/"+equation+".json")), &file); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestCheckCatches(t *testing.T) {
 	for _, e := range equations {
 		t.Run(e.name, func(t *testing.T) {
 			decides := map[string]bool{}
-			for _, c := range goldenFile(t, e.name)["cases"].([]any) {
+			for _, c := range goldenVectors(t, e.name)["cases"].([]any) {
 				corruptCase(t, &e, c.(object), decides)
 			}
 			for key, noticed := range decides {
@@ -365,7 +365,7 @@ func TestCheckLimits(t *testing.T) {
 // Arbitrary bytes are an error and no panic.
 func FuzzCheck(f *testing.F) {
 	for _, e := range equations {
-		f.Add(toJSON(goldenFile(f, e.name)))
+		f.Add(toJSON(goldenVectors(f, e.name)))
 	}
 	f.Add([]byte(`{"equation": "polyak", "cases": [{"in": {"a\nb": 1, "a\nb": 1}, "out": {}, "tol": 0}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -376,7 +376,7 @@ func FuzzCheck(f *testing.F) {
 }
 
 // program returns the first of the programs that this machine has.
-func program(t *testing.T, names ...string) string {
+func needProgram(t *testing.T, names ...string) string {
 	t.Helper()
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -390,10 +390,10 @@ func program(t *testing.T, names ...string) string {
 // TestKitReader runs the reader of testdata/README.md on a golden vector, and on
 // one that is changed.
 func TestKitReader(t *testing.T) {
-	python := program(t, "python3")
+	python := needProgram(t, "python3")
 	_, block, _ := strings.Cut(readText(t, "testdata/README.md"), "```python\n")
 	block, _, _ = strings.Cut(block, "```")
-	file, other := goldenFile(t, "per-beta"), goldenFile(t, "per-beta")
+	file, other := goldenVectors(t, "per-beta"), goldenVectors(t, "per-beta")
 	wrong := other["cases"].([]any)[0].(object)
 	wrong["out"].(object)["beta"].([]any)[1] = 0.476
 	file["cases"] = append(file["cases"].([]any), wrong)
@@ -411,19 +411,19 @@ func TestKitForward(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it starts Python and compiles C, which takes a second")
 	}
-	t.Run("Python", func(t *testing.T) { holdForward(t, program(t, "python3"), "testdata/forward.py") })
+	t.Run("Python", func(t *testing.T) { compareForward(t, needProgram(t, "python3"), "testdata/forward.py") })
 	t.Run("C", func(t *testing.T) {
 		binary := filepath.Join(t.TempDir(), "forward")
-		compile := exec.Command(program(t, "cc", "gcc"), "-o", binary, "testdata/forward.c", "-lm")
+		compile := exec.Command(needProgram(t, "cc", "gcc"), "-o", binary, "testdata/forward.c", "-lm")
 		if text, err := compile.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		holdForward(t, binary)
+		compareForward(t, binary)
 	})
 }
 
-// holdForward asks a command for the actions of agents of two shapes.
-func holdForward(t *testing.T, command string, arguments ...string) {
+// compareForward asks a command for the actions of agents of two shapes.
+func compareForward(t *testing.T, command string, arguments ...string) {
 	for layers, scale := range map[int]float64{1: 1, 3: 100} { // the latter is clipped
 		a := agentAfter(t, tiny(Beyond(), fmt.Sprint("HiddenLayers=", layers)), 35)
 		a.stateScale.clip, a.goalScale.clip = 1.5, 1.5 // obeyed though the parameters have 5

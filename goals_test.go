@@ -85,7 +85,7 @@ func TestGoalChoice(t *testing.T) {
 // A run's very first goal is where the agent stands. It is copied: it stays there when the
 // agent moves on.
 func TestVeryFirstGoal(t *testing.T) {
-	a := linearAgent(t, linearNetworks{}, 1, "")
+	a := scriptedAgent(t, "")
 	for _, place := range []float64{3, 4} {
 		a.enterState(State{Observation: []float64{place + 0.5}, Achieved: []float64{place}})
 		if a.goalsSet == 0 {
@@ -118,15 +118,15 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 		deviations := each(actions, func(action []float64) float64 {
 			x := slices.Concat(state, goal, action)
 			return twinDeviation(each(critics, func(m *critic) []float64 {
-				return twinPrediction(m.q.vector(), m.head.vector(), x)[:2] // without a variance
+				return twinPrediction(m.q.float64Copy(), m.head.float64Copy(), x)[:2] // without a variance
 			}))
 		})
 		mean, _ := moments(deviations)
 		return mean
 	case "q": // about the candidate as a goal from where the agent is
-		action := twinAct(a.policy.net.vector(), c.now, goal)
+		action := twinAct(a.policy.net.float64Copy(), c.now, goal)
 		return twinSampleDeviation(each(critics, func(m *critic) float64 {
-			return twinValue(m.q.vector(), c.now, goal, action)
+			return twinValue(m.q.float64Copy(), c.now, goal, action)
 		}))
 	}
 	t.Fatalf("nothing here says what Uncertainty=%s is to compute", a.params.Uncertainty)

@@ -377,9 +377,15 @@ func (m module) write(name, text string) {
 	writeFile(m.T, path, []byte(text))
 }
 
-// run runs a command there, without network and without any module fetched before,
-// and returns its output.
-func (m module) run(environment string, command ...string) string {
+// run runs a command there and returns its output.
+func (m module) run(command ...string) string {
+	m.Helper()
+	return m.runWith("", command...)
+}
+
+// runWith is run with variables of the environment, such as GOARCH=arm64. The command has
+// no network, and no module that was fetched before.
+func (m module) runWith(environment string, command ...string) string {
 	m.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = m.dir
@@ -418,8 +424,8 @@ func TestVendorModule(t *testing.T) {
 		t.Skip("with -short: it builds the package for other systems, which takes seconds")
 	}
 	t.Parallel()
-	program(t, "go")
-	program(t, "sh")
+	needProgram(t, "go")
+	needProgram(t, "sh")
 	root, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
@@ -431,9 +437,9 @@ func TestVendorModule(t *testing.T) {
 	m.write("example_test.go", strings.Replace(readText(t, "example_test.go"), "package qta_test", "package main_test", 1))
 	m.write("robot/main.go", readText(t, "examples/robot/main.go"))
 	commands := regexp.MustCompile("(?m)^mkdir -p third_party.+\n.+").FindString(readText(t, "docs/library.md"))
-	m.run("", "sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
-	m.run("", "go", "mod", "tidy")
-	m.run("", "go", "mod", "vendor")
+	m.run("sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
+	m.run("go", "mod", "tidy")
+	m.run("go", "mod", "vendor")
 
 	// From here on there is no other copy than the vendored one.
 	vendored := globNames(filepath.Join(m.dir, "vendor", "*"))
@@ -443,13 +449,13 @@ func TestVendorModule(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
 		t.Fatal(err)
 	}
-	m.run("CGO_ENABLED=0", "go", "build", "-o", "line.exe", ".")
-	got := m.run("", filepath.Join(m.dir, "line.exe"))
+	m.runWith("CGO_ENABLED=0", "go", "build", "-o", "line.exe", ".")
+	got := m.run(filepath.Join(m.dir, "line.exe"))
 	if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
 		t.Errorf("the program printed %q", got)
 	}
-	m.run("", "go", "test", ".")
-	if got := m.run("", "go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
+	m.run("go", "test", ".")
+	if got := m.run("go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
 		t.Errorf("the laboratory printed %q", got)
 	}
 
@@ -460,8 +466,8 @@ func TestVendorModule(t *testing.T) {
 			m.write("internal/alone/"+name, readText(t, name))
 		}
 	}
-	m.run("GOARCH=arm64", "go", "build", "./internal/alone")
-	m.run("GOOS=js GOARCH=wasm", "go", "build", "./internal/alone")
+	m.runWith("GOARCH=arm64", "go", "build", "./internal/alone")
+	m.runWith("GOOS=js GOARCH=wasm", "go", "build", "./internal/alone")
 }
 
 // globNames returns the names, without directories, that match a pattern.

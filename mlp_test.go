@@ -59,7 +59,7 @@ func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float3
 
 // twinForward runs one row through a net. It returns the last hidden layer's
 // output too.
-func twinForward(n vectorNet, x []float64) (latent, y []float64) {
+func twinForward(n float64Net, x []float64) (latent, y []float64) {
 	for l, layer := range n {
 		latent = x
 		y = slices.Clone(layer.B)
@@ -77,25 +77,25 @@ func twinForward(n vectorNet, x []float64) (latent, y []float64) {
 }
 
 // twinAct is a policy's action.
-func twinAct(n vectorNet, s, g []float64) []float64 {
+func twinAct(n float64Net, s, g []float64) []float64 {
 	_, z := twinForward(n, slices.Concat(s, g))
 	return each(z, math.Tanh)
 }
 
-func twinValue(n vectorNet, s, g, a []float64) float64 {
+func twinValue(n float64Net, s, g, a []float64) float64 {
 	_, q := twinForward(n, slices.Concat(s, g, a))
 	return q[0]
 }
 
 // twinPrediction is what a critic's head makes of the critic's input.
-func twinPrediction(critic vectorNet, head vectorLayer, x []float64) []float64 {
+func twinPrediction(critic float64Net, head float64Layer, x []float64) []float64 {
 	latent, _ := twinForward(critic, x)
-	_, p := twinForward(vectorNet{head}, latent)
+	_, p := twinForward(float64Net{head}, latent)
 	return p
 }
 
 // twinCriticLoss is the loss of critic i on a minibatch.
-func twinCriticLoss(h heads, critic vectorNet, b *batch, i int) (mean float64) {
+func twinCriticLoss(h heads, critic float64Net, b *batch, i int) (mean float64) {
 	y, w := h.criticTargets(i, b)
 	for k := range b.x.rows {
 		_, q := twinForward(critic, float64s(b.x.row(k)))
@@ -106,7 +106,7 @@ func twinCriticLoss(h heads, critic vectorNet, b *batch, i int) (mean float64) {
 }
 
 // twinHeadLoss is the loss of critic i's head on a minibatch, where a row's is given.
-func twinHeadLoss(h heads, critic vectorNet, head vectorLayer, b *batch, i int, loss func(p, s []float64) float64) (mean float64) {
+func twinHeadLoss(h heads, critic float64Net, head float64Layer, b *batch, i int, loss func(p, s []float64) float64) (mean float64) {
 	for k := range b.x.rows {
 		if headLearns(h, i, b.transitions[k]) {
 			p := twinPrediction(critic, head, float64s(b.x.row(k)))
@@ -169,7 +169,7 @@ func (a *Agent) update() error { return unwrapped(a.learner).update(a) }
 
 // twinParams returns a layer's parameters in the order in which the package
 // keeps them: weights by rows, then biases.
-func twinParams(layers ...vectorLayer) (params []*float64) {
+func twinParams(layers ...float64Layer) (params []*float64) {
 	for _, l := range layers {
 		for _, row := range append(slices.Clone(l.W), l.B) {
 			for i := range row {
@@ -180,8 +180,8 @@ func twinParams(layers ...vectorLayer) (params []*float64) {
 	return params
 }
 
-// twinGradient returns the central differences of loss.
-func twinGradient(params []*float64, loss func() float64) (gradient []float64) {
+// numericGradient returns the central differences of loss.
+func numericGradient(params []*float64, loss func() float64) (gradient []float64) {
 	const h = 1e-5
 	for _, p := range params {
 		at := *p
@@ -260,34 +260,39 @@ func within(t *testing.T, what string, got []float32, want []float64, allowed fu
 	}
 }
 
-// tenfold undoes Adam's 1-β₁ after a first step.
-func tenfold(m []float32) []float32 { return each(m, func(v float32) float32 { return 10 * v }) }
+// firstGradient returns the gradient of an optimizer's first step. After that step m is 0.1
+// times the gradient.
+func firstGradient(o *adam) []float32 {
+	return each(o.m, func(m float32) float32 { return 10 * m })
+}
 
-// The twin's networks: a net is its layers from the input on.
+// A float64Net is a net in float64: its layers from the input on.
 type (
-	vectorLayer struct {
+	float64Layer struct {
 		W [][]float64 // in by out
 		B []float64
 	}
-	vectorNet []vectorLayer
+	float64Net []float64Layer
 )
 
-// load sets a net, or a layer, to the twin's.
-func (m *mlp) load(n vectorNet) {
+// load sets a net, or a layer, to one in float64.
+func (m *mlp) load(n float64Net) {
 	for i, l := range m.layers {
 		l.load(n[i])
 	}
 }
 
-func (l layer) load(v vectorLayer) {
+func (l layer) load(v float64Layer) {
 	copy(l.w.data, table(v.W).data)
 	copy(l.b, float32s(v.B))
 }
 
-// vector returns a net, or a layer, as a twin.
-func (m *mlp) vector() vectorNet { return each(m.layers, layer.vector) }
+// float64Copy returns a net, or a layer, in float64.
+func (m *mlp) float64Copy() float64Net { return each(m.layers, layer.float64Copy) }
 
-func (l layer) vector() vectorLayer { return vectorLayer{tableOf(l.w, 0, l.w.cols), float64s(l.b)} }
+func (l layer) float64Copy() float64Layer {
+	return float64Layer{tableOf(l.w, 0, l.w.cols), float64s(l.b)}
+}
 
 // table returns rows as a matrix, and tableOf columns of a matrix as rows.
 func table(rows [][]float64) matrix {

@@ -164,9 +164,9 @@ func checkBits(t *testing.T, name, want string, seed uint64, f func(rng *rand.Ra
 	}
 }
 
-// fused matches a floating-point instruction that multiplies and adds with one
+// fusedInstruction matches a floating-point instruction that multiplies and adds with one
 // rounding, in the compiler's listing, with the source line it is for.
-var fused = regexp.MustCompile(`\(([^()]+\.go:\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]?|VFN?M(?:ADD|SUB)\d+S[SD])\t`)
+var fusedInstruction = regexp.MustCompile(`\(([^()]+\.go:\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]?|VFN?M(?:ADD|SUB)\d+S[SD])\t`)
 
 // TestFused holds the package to explicit fusing. Where a product meets a sum,
 // the compiler may fuse the two, on arm64 and on newer amd64, and change the
@@ -178,7 +178,7 @@ func TestFused(t *testing.T) {
 		t.Skip("with -short: it compiles the package for other processors, which takes seconds")
 	}
 	t.Parallel()
-	compiler := program(t, "go")
+	compiler := needProgram(t, "go")
 	control := filepath.Join(t.TempDir(), "control.go")
 	source := "package control\n\nfunc F(x, y, z float64) float64 { return x*y + z }\n"
 	writeFile(t, control, []byte(source))
@@ -191,7 +191,7 @@ func TestFused(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v: %v\n%s", c, err, text)
 				}
-				return fused.FindAllStringSubmatch(string(text), -1)
+				return fusedInstruction.FindAllStringSubmatch(string(text), -1)
 			}
 			if len(list(control)) == 0 {
 				t.Error("a product and a sum that are fused are not seen")

@@ -73,9 +73,9 @@ func TestSmallLearns(t *testing.T) {
 	}
 }
 
-// walked returns an agent that has never learned, with a replay of random walks
-// through a maze, of which the last is under way. Its normalizers have seen
-// nothing, so that inputs are positions.
+// walked returns an agent that has walked through a maze at random and has never learned.
+// Its last episode is under way. Its normalizers have seen nothing, so its networks see
+// positions as they are.
 func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	t.Helper()
 	a := newMazeAgent(t, p, 2)
@@ -95,7 +95,8 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 		a.replay.add(a.observation, a.achieved, action, goal, s)
 		a.enterState(s)
 	}
-	a.step, a.env = steps, env
+	a.step = steps
+	a.env = env
 	return a, env
 }
 
@@ -580,17 +581,17 @@ var updateNetworks = linearNetworks{
 	heads:         [3]linear{{0, 0, 0.1, 0}, {0.02, 0.01, 0.1, 0.5}, {0.03, 0.04, 0.1, 0.9}},
 }
 
-// updatingAgent returns an agent with these networks and 12 transitions, from 10e+k to
-// 10e+k+1 in step k of episode e. The last episode is under way.
-func updatingAgent(t *testing.T, changes string) *Agent {
+// threeEpisodes returns an agent with these networks after 12 steps. Step k of episode e
+// went from the place 10e+k to 10e+k+1. The last episode is under way.
+func threeEpisodes(t *testing.T, changes string) *Agent {
 	t.Helper()
 	a := linearAgent(t, updateNetworks, 1, "Discount=0.5 "+changes)
 	remember(a, []float64{0, 1, 2, 3, 4, 5}, []float64{10, 11, 12, 13, 14, 15}, []float64{20, 21, 22})
 	return a
 }
 
-// updateTimes makes updates and returns their minibatches.
-func updateTimes(t *testing.T, a *Agent, n int) [][]recordedRow {
+// minibatchesOf makes n updates and returns their minibatches.
+func minibatchesOf(t *testing.T, a *Agent, n int) [][]recordedRow {
 	t.Helper()
 	r := record(a)
 	for range n {
@@ -610,13 +611,13 @@ func TestMinibatch(t *testing.T) {
 		learner string
 		beyond  float64 // how far the head's target is from the place after the step
 	}{{"paper", 0.5}, {"authors", 0}} {
-		a := updatingAgent(t, "Learner="+test.learner)
+		a := threeEpisodes(t, "Learner="+test.learner)
 		a.stateScale.mean[0] = 1
 		a.stateScale.scale[0] = 0.5
 		a.goalScale.mean[0] = 2
 		a.goalScale.scale[0] = 0.25
 		successes := 0
-		for _, row := range slices.Concat(updateTimes(t, a, 50)...) {
+		for _, row := range slices.Concat(minibatchesOf(t, a, 50)...) {
 			place := float64(row.transition/5*10 + row.transition%5)
 			goal := 4*row.g + 2
 			want := row
@@ -673,7 +674,7 @@ func TestTargets(t *testing.T) {
 		{"ClipReturns=false", math.Inf(-1), math.Inf(1)},
 	} {
 		var drawn []float64
-		for _, rows := range updateTimes(t, updatingAgent(t, test.changes), 600) {
+		for _, rows := range minibatchesOf(t, threeEpisodes(t, test.changes), 600) {
 			M := pairOf(rows, test.low, test.high)
 			if M < 0 {
 				t.Fatalf("%s: there is no pair M for which the targets are Equation 1 in\n%+v", test.changes, rows)
@@ -685,31 +686,32 @@ func TestTargets(t *testing.T) {
 }
 
 // A row of the log has the step, the goals set and reached so far, and the losses of the
-// latest update. The critics' is Equation 2 with the weights of Equation 8, the heads'
-// Equation 4 without them. The policy's is the mean of the critics at its own action in s,
-// and the cost of that action, also without weights.
+// latest update. The critics' loss is Equation 2 with the weights of Equation 8. The heads'
+// loss is Equation 4, without weights. The policy's loss has no weights either: it is the
+// cost of the policy's own action in s, less the mean of the critics' values of that action.
 func TestLog(t *testing.T) {
 	for _, changes := range []string{"Replay=uniform", "Replay=per"} {
-		a := updatingAgent(t, changes)
+		a := threeEpisodes(t, changes)
 		if changes == "Replay=per" {
-			prioritiesOf(a).set(3, 5)
+			prioritiesOf(a).set(3, 5) // transition 3 has five times the priority of the others
 		}
 		a.goalsSet = 7
 		a.goalsReached = 6
-		want := Evaluation{Step: 12, GoalsSet: 7, GoalsReached: 6, Return: -5}
-		rows := updateTimes(t, a, 1)[0]
+		want := Evaluation{Step: 12, GoalsSet: 7, GoalsReached: 6, Return: -5} // of five steps away from the goal
+		rows := minibatchesOf(t, a, 1)[0]
 		n := float64(len(rows))
 		for _, row := range rows {
 			action := math.Tanh(updateNetworks.policy.at(row.s, row.g, 0))
 			want.ActorLoss += action * action / n
 			for i, critic := range updateNetworks.critics {
+				value := critic.at(row.s, row.g, row.a)
+				want.CriticLoss += row.w * math.Pow(value-row.y, 2) / n / 3
 				prediction := updateNetworks.heads[i].at(row.s, row.g, row.a)
-				want.CriticLoss += row.w * math.Pow(critic.at(row.s, row.g, row.a)-row.y, 2) / n / 3
 				want.PredictiveLoss += math.Pow(prediction-row.headTarget, 2) / n / 3
 				want.ActorLoss -= critic.at(row.s, row.g, action) / n / 3
 			}
 		}
-		away := &scriptedEnv{place: func(int, int) float64 { return 4 }}
+		away := &scriptedEnv{place: func(episode, step int) float64 { return 4 }} // never at its goal, 0
 		got, err := a.Evaluate(away, 1, 1)
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); diff != "" || err != nil {
 			t.Errorf("%s: error %v, a row of the log (-want +got):\n%s", changes, err, diff)

@@ -10,7 +10,7 @@ import (
 
 // All transitions are equally likely, the oldest and the newest too.
 func TestDraws(t *testing.T) {
-	a := updatingAgent(t, "")
+	a := threeEpisodes(t, "")
 	var drawn []float64
 	for range 5000 {
 		drawn = append(drawn, float64(a.sampler.draw(a.draws)))
@@ -30,7 +30,7 @@ func TestPrioritizedDraws(t *testing.T) {
 	} {
 		a := linearAgent(t, linearNetworks{heads: deviating(linear{c: test.largest})}, 1, "Replay=per")
 		remember(a, []float64{0, 1, 2})
-		updateTimes(t, a, 1)
+		minibatchesOf(t, a, 1)
 		s := prioritiesOf(a)
 		s.set(0, 3)
 		s.set(1, 1)
@@ -47,7 +47,7 @@ func TestPrioritizedDraws(t *testing.T) {
 // the number of updates (R99): β is 0.3 + 0.7·12/20 = 0.72. Transition i has the priority
 // i+1, of which the smallest is 1, so that its weight is (i+1)^-β.
 func TestWeights(t *testing.T) {
-	a := updatingAgent(t, "Replay=per PriorityBetaSteps=20")
+	a := threeEpisodes(t, "Replay=per PriorityBetaSteps=20")
 	r := record(a)
 	for range 3 {
 		for i := range 12 {
@@ -67,7 +67,7 @@ func TestWeights(t *testing.T) {
 // In a minibatch four of five transitions are replayed with a goal that was achieved later
 // in their episode, their own outcome included; the others with the goal that was pursued.
 func TestReplayedGoals(t *testing.T) {
-	rows := slices.Concat(updateTimes(t, updatingAgent(t, "HindsightRatio=4"), 1000)...)
+	rows := slices.Concat(minibatchesOf(t, threeEpisodes(t, "HindsightRatio=4"), 1000)...)
 	for transition, want := range map[int]map[float64]float64{
 		0:  {-1: 1. / 5, 1: 4. / 25, 2: 4. / 25, 3: 4. / 25, 4: 4. / 25, 5: 4. / 25},
 		8:  {-2: 1. / 5, 14: 2. / 5, 15: 2. / 5},

@@ -122,7 +122,7 @@ func askPython(t *testing.T, a *Agent, observations, goals, actions [][]float64)
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agent.safetensors")
 	writeFile(t, file, networksOf(t, a))
-	cmd := exec.Command(program(t, "python3"), "testdata/networks.py", file)
+	cmd := exec.Command(needProgram(t, "python3"), "testdata/networks.py", file)
 	cmd.Stdin = bytes.NewReader(toJSON(map[string]any{
 		"observations": observations,
 		"goals":        goals,

@@ -15,10 +15,10 @@ func (f linear) at(s, g, a float64) float64 { return f.s*s + f.g*g + f.a*a + f.c
 
 // network returns a network with this function of s and g, or of s, g and a. Each input
 // has two hidden units: one for what is above 0 and one for what is below.
-func (f linear) network(inputs int) vectorNet {
+func (f linear) network(inputs int) float64Net {
 	const units = 6
-	hidden := vectorLayer{B: make([]float64, units)}
-	last := vectorLayer{B: []float64{f.c}}
+	hidden := float64Layer{B: make([]float64, units)}
+	last := float64Layer{B: []float64{f.c}}
 	for i, factor := range []float64{f.s, f.g, f.a} {
 		if i < inputs {
 			row := make([]float64, units)
@@ -28,7 +28,7 @@ func (f linear) network(inputs int) vectorNet {
 		}
 		last.W = append(last.W, []float64{factor}, []float64{-factor})
 	}
-	return vectorNet{hidden, last}
+	return float64Net{hidden, last}
 }
 
 // The linearNetworks are those of an agent. A policy's function comes before its tanh.
