@@ -92,9 +92,10 @@ type megaCurriculum struct {
 	candidates [megaCandidates][]float64 // of the latest choice
 }
 
-// goal returns the environment's goal in the first episode. It keeps each episode's goal
-// to the episode's end. It also counts the steps at the goal, which make random actions
-// likelier.
+// goal is called at an episode's start, which is first, and after each step that ends at
+// the goal. It chooses at the start, and keeps that goal to the episode's end. It counts
+// the steps at the goal, which make random actions likelier. The first episode of a run
+// pursues the environment's goal.
 func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		m.stepsAtGoal++
@@ -108,7 +109,7 @@ func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if len(m.outcomes) == megaWindow {
 		m.outcomes = slices.Delete(m.outcomes, 0, 1)
 	}
-	m.outcomes = append(m.outcomes, m.stepsAtGoal > 0)
+	m.outcomes = append(m.outcomes, m.stepsAtGoal > 0) // of the episode before
 	m.stepsAtGoal = 0
 	return g, nil
 }
@@ -173,7 +174,7 @@ func newCutoff(discount float64, horizon int) cutoff {
 
 // adapt moves the cutoff by the success rate of a full window: down by 1 where
 // the agent mostly succeeds, up by 1 where it mostly fails. least is the least
-// value among the candidates. It reports whether the window begins anew.
+// value among the candidates. If it reports true, the caller empties the window.
 func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	c.lowest = max(c.floor, min(least, c.lowest))
 	successes := 0

@@ -216,12 +216,16 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 // this check a small file could make the program allocate much memory. NewAgent finds
 // other mistakes in parameters and sizes.
 func (h *header) fits(bytes int) bool {
-	const float32s, float64s = 4, 8 // bytes
-	// A weight is stored with its target and two moments; an evaluation has ten numbers.
+	const bytesOfFloat32, bytesOfFloat64 = 4, 8
+	weight := 4 * bytesOfFloat32 // itself, its target and two moments
+	evaluation := 10 * bytesOfFloat64
+	transition := bytesOfFloat64 * float64(h.Sizes.Observation+h.Sizes.Goal+h.Sizes.Action)
+
+	// The state is at least as large as the largest of its parts.
 	needed := max(
-		4*float32s*criticWeights(&h.Params, h.Sizes),
-		float64s*float64(h.Step)*float64(h.Sizes.Observation+h.Sizes.Goal+h.Sizes.Action),
-		10*float64s*float64(h.Evaluations),
+		float64(weight)*criticWeights(&h.Params, h.Sizes),
+		transition*float64(h.Step),
+		float64(evaluation)*float64(h.Evaluations),
 		float64(h.Attachment))
 	return min(h.Step, h.Evaluations, h.Attachment) >= 0 && needed <= float64(bytes)
 }

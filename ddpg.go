@@ -51,24 +51,24 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 // does; the paper says "as in DDPG", which has one critic.
 func (a *Agent) policyGradient(x matrix) float64 {
 	π := a.policy
-	last := len(π.net.layers)
-	actions := π.act(π.net, x)
+	actions := π.act(π.net, x) // they are in x, too
 
 	// dz is the loss's gradient with respect to the network's output, before the tanh.
 	// Until the loop it holds the gradient of the mean Q with respect to a.
-	dz := π.pass.dx[last].slice(0, x.rows)
+	layers := len(π.net.layers)
+	dz := π.pass.dx[layers].slice(0, x.rows)
 	q := a.pun.actionGradient(dz, x)
 
 	l2 := float32(a.params.ActionL2)
 	n := float32(x.rows * actions.cols)
 	square := 0.0
 	for i, v := range actions.elements() {
-		cost := float32(float32(2*l2)*v) / n
-		da := cost - dz.data[i]
+		dCost := float32(float32(2*l2)*v) / n // of l2 · mean(a²)
+		da := dCost - dz.data[i]
 		dz.data[i] = da * (1 - float32(v*v))
 		square += float64(float64(v) * float64(v))
 	}
-	π.net.backward(π.pass, π.gradient, last)
+	π.net.backward(π.pass, π.gradient, layers)
 	cost := float64(a.params.ActionL2*square) / float64(n)
 	return cost - q
 }

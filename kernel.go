@@ -496,15 +496,17 @@ func (w *workers) help(thread int) {
 	}
 }
 
-// work does parts of a run until all are begun, the thread's own first.
+// work does parts of the run with this number until all are begun, the thread's own first.
 func (w *workers) work(run uint64, thread int) {
 	parts := len(w.begun)
 	for k := range parts {
 		i := (thread*share + k) % parts
-		if !w.begun[i].CompareAndSwap(run-1, run) {
+		// w.begun[i] is the number of the last run in which part i was begun.
+		mine := w.begun[i].CompareAndSwap(run-1, run)
+		if !mine {
 			continue
 		}
-		// The run cannot end before this part is done, so w.task is still the run's task.
+		// The run cannot end before this part, so w.task is still its task.
 		w.task.do(band(w.size, i, parts))
 		if w.left.Add(-1) == 0 {
 			w.wake()

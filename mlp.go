@@ -54,19 +54,20 @@ func (l layer) forwardReLU(w *workers, y, x matrix) {
 //
 //	dW = xᵀ dy    db = 1ᵀ dy
 //
-// If e.add is set it adds to the gradients instead, and to what an earlier call left in
-// wT. wT is scratch, out by in.
+// If e.add is set it adds to the gradients instead. It then needs the wT of the call
+// before, which holds a sum. wT is scratch, out by in.
 func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, e epilogue) {
 	ones := matrix{rows: 1, cols: dy.rows, data: one[:]} // its strides of 0 repeat one
 	db := rowMajor(1, dy.cols, gradient.b)
 	w.mul(db, ones, dy, e)
+
+	// If y has few columns the kernels are slow at xᵀ dy, whose terms are rows apart.
+	// They are fast at its transpose dyᵀ x, which has few rows.
 	wide := dy.cols > narrow || dy.cols >= x.cols
 	if wide {
 		w.mul(gradient.w, x.t(), dy, e)
 		return
 	}
-	// The kernels are fast where C has few rows, and slow where it has few
-	// columns whose terms are rows apart.
 	w.mul(wT, dy.t(), x, e)
 	w.transpose(gradient.w, wT)
 }

@@ -212,11 +212,11 @@ func Literal() Params {
 // Differs D4 to D6, D24 and D25. results/README.md says what they gain.
 func Beyond() Params {
 	p := Paper()
-	p.UncertaintyPolyak = 0.999
-	p.RandomActionLater = 0.1
-	p.RandomActionReached = 0.8
-	p.RandomActionHeld = 0.5
-	p.FirstGoalDesired = 0.5
+	p.UncertaintyPolyak = 0.999 // a moving average of the networks chooses goals
+	p.RandomActionLater = 0.1   // on the way to an episode's first goal
+	p.RandomActionReached = 0.8 // after it
+	p.RandomActionHeld = 0.5    // a random action is repeated until steps are half as long
+	p.FirstGoalDesired = 0.5    // half of the episodes begin with the environment's goal
 	p.UpdatesPerStep = 2
 	p.Candidates = 1000 // enough with these (results/README.md)
 	return p

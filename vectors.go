@@ -45,6 +45,7 @@ type vector struct {
 	read    map[string]bool // places of the values that were read
 }
 
+// readVector reads the JSON text of a vector.
 func readVector(place string, text []byte) vector {
 	var value any
 	err := fromJSON(text, &value)
@@ -87,7 +88,7 @@ func (v vector) add(place string, value any) {
 // at returns the name of an element of a list.
 func at(name string, i int) string { return name + "[" + strconv.Itoa(i) + "]" }
 
-// requireKeys panics unless the vector has all keys.
+// requireKeys panics unless all keys are there, and no list is empty.
 func (v vector) requireKeys(keys string) {
 	for name := range strings.FieldsSeq(keys) {
 		require(v.has(name), "%s: there is no %s", v.place, name)

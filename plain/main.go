@@ -382,8 +382,8 @@ func (a *agent) learnPolicy() {
 	a.policy.adam(func(int, int) float64 { return a.actorRate })
 }
 
-// deviation is how far the heads' predictions of one state are apart: their
-// standard deviation, and of its components the mean (D27, R16).
+// deviation is how far the heads' predictions of one state are apart: for each component
+// their standard deviation, and then the mean over the components (D27, R16).
 func deviation(predictions [][]float32) float64 {
 	G := float64(len(predictions))
 	sum := 0.0
@@ -583,8 +583,8 @@ func (a *agent) prioritize() {
 	}
 }
 
-// achievable returns the candidates whose mean Q is at least c T, or all if none's
-// is (R25, R26).
+// achievable returns the candidates whose mean Q, from where the agent stands, is at
+// least c T, or all candidates if there is none (R25, R26).
 func (a *agent) achievable(candidates []point) (kept []point) {
 	for _, g := range candidates {
 		if a.value(g) >= float64(a.threshold*float64(a.horizon)) {
@@ -719,12 +719,14 @@ func mazeNamed(name string) ([]string, error) {
 		`and "HxW", such as 4x5, with H from 3 and W odd and from 5; each at most 50`, name)
 }
 
+// wave returns the square wave of n bends, as in the pictures above. Bends at the bottom
+// and at the top take turns.
 func wave(n int) []string {
 	wall := strings.Repeat("#", 2*n+3)
 	corridors := "#" + strings.Repeat(".#", n+1)
-	bottom := strings.Repeat("#...", (n+1)/2) + "#" // bridges two corridors, and the next two
-	top := "#S" + strings.Repeat("#...", n/2) + "#" // and between those, if there are more
-	if n%2 == 1 {
+	bottom := strings.Repeat("#...", (n+1)/2) + "#"
+	top := "#S" + strings.Repeat("#...", n/2) + "#"
+	if n%2 == 1 { // the last bend is at the bottom, so the path ends at the top
 		top += "G#"
 	} else {
 		bottom += "G#"
@@ -732,6 +734,7 @@ func wave(n int) []string {
 	return []string{wall, top, corridors, corridors, corridors, bottom, wall}
 }
 
+// mMaze returns the M-maze of h rows and w columns.
 func mMaze(h, w int) []string {
 	wall := func(n int) string { return strings.Repeat("#", n) }
 	top := "#" + strings.Repeat(".", w) + "#"
