@@ -77,11 +77,13 @@ func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	}
 }
 
-// learnedPUN is a PUN without goals after some minibatches of different sizes.
+// learnedPUN returns a PUN without goals that has learned from some minibatches of different
+// sizes.
 func learnedPUN(t testing.TB, updates int, seed uint64) *PUN {
 	t.Helper()
 	p := leastParams()
-	p.HiddenSize, p.Critics = 3, 3 // so that M is a choice
+	p.HiddenSize = 3
+	p.Critics = 3 // so that M is a choice
 	u, err := NewPUN(p, Sizes{Observation: 2, Action: 1}, seed)
 	if err != nil {
 		t.Fatal(err)
@@ -90,14 +92,15 @@ func learnedPUN(t testing.TB, updates int, seed uint64) *PUN {
 	return u
 }
 
-// learnMore learns from the values of a random next observation and from the
-// rewards of random steps.
+// learnMore makes updates from random transitions, whose rewards are 0.
 func learnMore(t testing.TB, u *PUN, updates int) {
 	t.Helper()
 	for range updates {
 		rng := rand.New(rand.NewPCG(uint64(u.updates), 0))
 		n := 1 + rng.IntN(9)
-		s, act, next := randomRows(rng, n, 2), randomRows(rng, n, 1), randomRows(rng, n, 2)
+		s := randomRows(rng, n, 2)
+		act := randomRows(rng, n, 1)
+		next := randomRows(rng, n, 2)
 		y := u.Targets(make([]float64, n), next, nil, randomRows(rng, n, 1))
 		if _, _, err := u.Learn(s, nil, act, next, y); err != nil {
 			t.Fatal(err)

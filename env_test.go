@@ -381,19 +381,22 @@ func TestScaledUnits(t *testing.T) {
 	}
 }
 
-// FirstJump tells what has grown from a last digit from what has changed at once.
+// FirstJump finds the first difference that rounding does not explain. Rounding explains a
+// difference of at most a millionth of a number's largest magnitude. It also explains a
+// larger one that grew from a last digit, at most a hundredfold in each step.
 func TestFirstJump(t *testing.T) {
 	was := make([][]float64, 100)
 	for i := range was {
+		// Number 1 is measured by its own magnitude, 1, and not by that of number 0.
 		was[i] = []float64{1000, math.Sin(float64(i))}
 	}
 	none := [2]int{-1, -1}
 	for _, test := range []struct {
 		what   string
-		first  float64 // difference
-		factor float64 // by which it grows in a step, up to 1
+		first  float64 // the difference in step 0
+		factor float64 // by which the difference grows in a step, up to 1
 		jump   int     // the step at which 1 is added, or 0
-		want   [2]int
+		want   [2]int  // the jump's step and number
 	}{
 		{"less than a millionth", 0.9e-6, 1, 0, none},
 		{"more than a millionth", 1.1e-6, 1, 0, [2]int{0, 1}},
@@ -405,12 +408,12 @@ func TestFirstJump(t *testing.T) {
 		{"growth from more than a last digit", 1e-7, 1.2, 0, [2]int{13, 1}},
 	} {
 		now := make([][]float64, len(was))
-		for t := range now {
-			difference := min(1, test.first*math.Pow(test.factor, float64(t)))
-			if test.jump > 0 && t >= test.jump {
+		for k := range now {
+			difference := min(1, test.first*math.Pow(test.factor, float64(k)))
+			if test.jump > 0 && k >= test.jump {
 				difference++
 			}
-			now[t] = []float64{1000, was[t][1] + difference}
+			now[k] = []float64{1000, was[k][1] + difference}
 		}
 		step, number := FirstJump(was, now)
 		if step != test.want[0] || number != test.want[1] {
@@ -418,12 +421,12 @@ func TestFirstJump(t *testing.T) {
 		}
 	}
 	if step, _ := FirstJump(nil, nil); step >= 0 {
-		t.Errorf("no episode has a jump at step %d", step)
+		t.Errorf("without a step there is a jump at step %d", step)
 	}
 }
 
-// chaotic returns an environment whose motion is chaotic: what is new in a step doubles in
-// the next. Speeds and goals are times a factor, such as another machine's rounding.
+// chaotic returns an environment whose motion is chaotic: a difference doubles in each step.
+// Its speeds and goals are multiplied by a factor, as another machine's rounding might do.
 func chaotic(factor float64) *lineEnv {
 	return &lineEnv{
 		onReset: func(e *lineEnv) { e.goal[0] *= factor },
@@ -434,9 +437,9 @@ func chaotic(factor float64) *lineEnv {
 	}
 }
 
-// A run goes on within an episode where its environment rounds differently, although the
-// motion is chaotic and the episodes that are played again end elsewhere. It does not where
-// the motion has changed.
+// A run goes on within an episode although its environment rounds differently. The motion is
+// chaotic, so the episodes that are played again end elsewhere. If the motion has changed,
+// the run does not go on.
 func TestRounding(t *testing.T) {
 	a := newAgent(t, tiny(Paper(), "Horizon=100 InitialSteps=1000"), new(lineEnv).Sizes(), 1)
 	train(t, a, chaotic(1), chaotic(1), TrainOptions{Steps: 190, EvalEvery: 500, Rollouts: 1})
@@ -449,8 +452,9 @@ func TestRounding(t *testing.T) {
 	if err := goOn(1 - 1e-15); err != nil {
 		t.Fatalf("rounded differently: error %v", err)
 	}
-	stored := a.replay.nextAchieved.at(189)
-	continued := a.replay.achieved.at(190)
+	const interrupted = 190
+	stored := a.replay.nextAchieved.at(interrupted - 1)
+	continued := a.replay.achieved.at(interrupted)
 	if math.Abs(stored[0]-continued[0]) < 1e-6 {
 		t.Errorf("the running episode goes on from %v, where it was at %v: the motion is not chaotic", continued, stored)
 	}
@@ -459,7 +463,7 @@ func TestRounding(t *testing.T) {
 		if err == nil {
 			t.Fatalf("speeds times %v: the motion has changed, and no error says so", factor)
 		}
-		for _, want := range []string{"qta: step 1: environment: number 0 of the observation is 0.", "rounds differently on this machine"} {
+		for _, want := range []string{"qta: step 1: environment: number 0 of the observation is 0.", "where it was", "the environment has changed"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("speeds times %v: error %q, want %q", factor, err, want)
 			}

@@ -228,17 +228,25 @@ func TestMulPanics(t *testing.T) {
 	}
 }
 
+// randomMatrix returns a matrix with gaps between its rows.
+func randomMatrix(t *testing.T, rng *rand.Rand, rows, cols int) matrix {
+	return randomMul(t, rng, rows, cols, 1, 0).c
+}
+
+// Every kernel writes the transpose of src into dst, and leaves dst's gaps alone.
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	ws := allWorkers(t)
 	for i := range 320 {
-		rows, cols := 1+rng.IntN(40), 1+rng.IntN(40)
+		rows := 1 + rng.IntN(40)
+		cols := 1 + rng.IntN(40)
 		if i >= 300 { // large enough for several threads
-			rows, cols = rows+200, cols+200
+			rows += 200
+			cols += 200
 		}
 		w := ws[i%len(ws)]
-		src := randomMul(t, rng, rows, cols, 1, 0).c
-		dst := randomMul(t, rng, cols, rows, 1, 0).c
+		src := randomMatrix(t, rng, rows, cols)
+		dst := randomMatrix(t, rng, cols, rows)
 		want := slices.Clone(dst.data)
 		for r := range rows {
 			for c, x := range src.row(r) {
@@ -293,12 +301,22 @@ func TestAdamStep(t *testing.T) {
 	}
 }
 
-// TestAdamStepByHand takes one step of numbers that are exact in float32; the
-// second moments of the last are denormal.
+// One step of Adam by hand, of two parameters. For the first one g = 3 + 1 = 4,
+// m = 1 + 2 = 3, v = 12 + 4 = 16 and w = 4 - 1.5/(8+1). The moments of the second one would
+// become denormal, and become 0.
 func TestAdamStepByHand(t *testing.T) {
-	c := adamCoefficients{beta1: 0.5, oneMinusBeta1: 0.5, beta2: 0.75, oneMinusBeta2: 0.25, step: 0.5, scale: 2, eps: 1, decay: 0.25}
-	// g = 3 + 1 = 4, m = 1 + 2 = 3, v = 12 + 4 = 16, w = 4 - 1.5/(8+1).
-	a := adam{params: []float32{4, 0}, m: []float32{2, 0x1.8p-126}, v: []float32{16, 0x1p-126}, gradient: []float32{3, 0}, c: c}
+	a := adam{
+		params:   []float32{4, 0},
+		m:        []float32{2, 0x1.8p-126},
+		v:        []float32{16, 0x1p-126},
+		gradient: []float32{3, 0},
+		c: adamCoefficients{
+			beta1: 0.5, oneMinusBeta1: 0.5,
+			beta2: 0.75, oneMinusBeta2: 0.25,
+			step: 0.5, scale: 2,
+			eps: 1, decay: 0.25,
+		},
+	}
 	a.do(0, 2)
 	want := []float32{4 - float32(1.5)/9, 0, 3, 0, 16, 0}
 	if diff := cmp.Diff(want, slices.Concat(a.params, a.m, a.v)); diff != "" {
@@ -407,13 +425,14 @@ func goroutinesEnd(t *testing.T, before int) {
 // On a shared machine both change by the minute, and together; their ratio changes
 // less.
 
-// newProbe returns a measurement of some milliseconds: the flops that one thread can do at
-// most. It runs the kernel's tile on operands that stay in the cache. Many steps of k hide
-// what a tile costs around its loop.
+// newProbe returns a function that measures one thread's peak for some milliseconds, in
+// floating-point operations a second. It runs the kernel's tile on operands that stay in the
+// cache. Many steps of k hide what a tile costs around its loop.
 func newProbe(k kernel) func() float64 {
-	run, multiplyAdds := tileProbe(k, 4096)
+	const steps = 4096 // of k
+	run, multiplyAdds := tileProbe(k, steps)
 	if k == generic {
-		run, multiplyAdds = genericProbe(4096)
+		run, multiplyAdds = genericProbe(steps)
 	}
 	run()
 	return func() float64 {
@@ -472,8 +491,8 @@ func timed(f func()) float64 {
 	return time.Since(start).Seconds()
 }
 
-// measure reports f, a number of multiply-adds, against the peak of one thread
-// with the kernel, and returns how long f takes, in seconds.
+// measure benchmarks f, which makes a number of multiply-adds. It reports f's time, its speed
+// and the share of one thread's peak with the kernel. It returns the time in seconds.
 func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 	peak := newProbe(k)
 	for range 3 {
@@ -485,9 +504,10 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 		s := timed(f)
 		after := peak()
 		seconds = append(seconds, s)
-		shares = append(shares, 2*multiplyAdds/s/((before+after)/2))
+		average := (before + after) / 2
+		shares = append(shares, 2*multiplyAdds/s/average)
 	}
-	b.ReportMetric(1e9*median(seconds), "ns/op") // without the probe
+	b.ReportMetric(1e9*median(seconds), "ns/op") // in place of Go's, which has the probe's time too
 	b.ReportMetric(2e-9*multiplyAdds/median(seconds), "GFLOP/s")
 	b.ReportMetric(median(shares), "of-peak")
 	return median(seconds)

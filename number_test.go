@@ -33,7 +33,7 @@ func between(lo, hi float64) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 { return lo + float64(rng.Float64()*(hi-lo)) }
 }
 
-// magnitudes draws a number whose binary exponent is uniform in [lo, hi).
+// magnitudes draws a number between 2^lo and 2^hi, whose binary exponent is uniform.
 func magnitudes(lo, hi int) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 {
 		e := lo + int(rng.Float64()*float64(hi-lo))
@@ -164,15 +164,14 @@ func checkBits(t *testing.T, name, want string, seed uint64, f func(rng *rand.Ra
 	}
 }
 
-// fusedInstruction matches a floating-point instruction that multiplies and adds with one
-// rounding, in the compiler's listing, with the source line it is for.
+// fusedInstruction matches a line of the compiler's listing: a floating-point instruction
+// that multiplies and adds with one rounding, and the source line it is for.
 var fusedInstruction = regexp.MustCompile(`\(([^()]+\.go:\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]?|VFN?M(?:ADD|SUB)\d+S[SD])\t`)
 
-// TestFused holds the package to explicit fusing. Where a product meets a sum,
-// the compiler may fuse the two, on arm64 and on newer amd64, and change the
-// last bits; a conversion, float64(x*y) + z, forbids it. No fused instruction may
-// stand for a line of the package; the kernels are assembly, which the listing
-// does not show. A file that is fused shows that the test sees it.
+// The compiler fuses nothing. Where a product meets a sum, it may fuse the two, on arm64 and
+// on newer amd64, and change the last bits. A conversion, float64(x*y) + z, forbids it. The
+// kernels are assembly, which the listing does not show. A control file, which the compiler
+// does fuse, shows that the test sees fused instructions.
 func TestFused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it compiles the package for other processors, which takes seconds")
@@ -184,7 +183,7 @@ func TestFused(t *testing.T) {
 	writeFile(t, control, []byte(source))
 	for _, target := range []string{"GOARCH=arm64", "GOARCH=amd64 GOAMD64=v3"} {
 		t.Run(target, func(t *testing.T) {
-			list := func(what string) [][]string {
+			fusedIn := func(what string) [][]string {
 				c := exec.Command(compiler, "build", "-gcflags=-S", what)
 				c.Env = append(append(os.Environ(), strings.Fields(target)...), "GOOS=linux", "CGO_ENABLED=0")
 				text, err := c.CombinedOutput()
@@ -193,13 +192,14 @@ func TestFused(t *testing.T) {
 				}
 				return fusedInstruction.FindAllStringSubmatch(string(text), -1)
 			}
-			if len(list(control)) == 0 {
-				t.Error("a product and a sum that are fused are not seen")
+			if len(fusedIn(control)) == 0 {
+				t.Error("the test does not see that the control file is fused")
 			}
-			var all [][]string // also of what draws a run's files, where it is there
+			// The laboratory and what draws its files may be left out of a copy of the package.
+			var all [][]string
 			for _, dir := range []string{".", "./lab", "./internal/draw"} {
 				if _, err := os.Stat(dir); err == nil {
-					all = append(all, list(dir)...)
+					all = append(all, fusedIn(dir)...)
 				}
 			}
 			for _, m := range all {
