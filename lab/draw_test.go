@@ -437,20 +437,12 @@ func TestTooFew(t *testing.T) {
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.
 func FuzzState(f *testing.F) {
-	m := roomtest.Maze(f, "1U5")
-	a, err := qta.NewAgent(tiny(), m.Env().Sizes(), 1)
-	if err != nil {
-		f.Fatal(err)
-	}
-	s := newState(Options{Name: "1U5", Params: tiny(), EvalEvery: 20}.Identity(Maze(m)))
-	if err := s.draws(f.Context(), Maze(m), a); err != nil {
-		f.Fatal(err)
-	}
-	if err := a.Train(f.Context(), m.Env(), Maze(m), qta.TrainOptions{Steps: 40, EvalEvery: 20, Rollouts: 1,
-		AfterEvaluation: func(qta.Evaluation) error { return s.evaluated(f.Context(), a) }}); err != nil {
-		f.Fatal(err)
-	}
-	whole, _ := json.Marshal(s)
+	o := tinyRun(newDir(f))
+	o.Steps = 40
+	train(f, o)
+	r := open(f, o.Dir)
+	a := r.Agent
+	whole, _ := json.Marshal(r.state)
 	f.Add(whole)
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]}`))
 	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":99,"Rollouts":[{}]},{"Step":7}]}`))
@@ -463,7 +455,7 @@ func FuzzState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := s.draws(t.Context(), Maze(m), a); err != nil {
+		if err := s.draws(t.Context(), maze(t), a); err != nil {
 			t.Fatal(err)
 		}
 		v := view{Record: NewRecord(s.identity(a), Limits{40, StopSolved}, 1), agent: a, state: s}

@@ -124,10 +124,13 @@ func atEdge(env qta.Env, achieved, desired []float64) bool {
 	return false
 }
 
-// goals returns at most 64 of the achieved and desired goals.
+// goals returns at most 64 of the achieved and desired goals, all of an episode of 16 steps.
 func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
 	var all [][]float64
 	for _, row := range f {
+		if len(row) < sizes.Observation+2*sizes.Goal {
+			continue // another program has written it
+		}
 		goals := row[sizes.Observation:]
 		all = append(all, goals[:sizes.Goal], goals[sizes.Goal:2*sizes.Goal])
 	}

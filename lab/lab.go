@@ -381,7 +381,7 @@ func (s *session) redraw(ctx context.Context) error {
 
 // recorded reports whether the record, as it was found, is of this run where it is now.
 func (s *session) recorded() bool {
-	if s.found == nil || !s.foundSame() {
+	if !s.foundSame() {
 		return false
 	}
 	o := s.found.Outcome
@@ -391,14 +391,16 @@ func (s *session) recorded() bool {
 // killed reports whether the record, as it was found, is from a process that was killed
 // after its last agent.qta.
 func (s *session) killed() bool {
-	if s.found == nil || !s.foundSame() {
+	if !s.foundSame() {
 		return false
 	}
 	return s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps()
 }
 
-// foundSame reports whether the record that was found is of this run.
-func (s *session) foundSame() bool { return len(s.found.Run.Differences(s.record.Run)) == 0 }
+// foundSame reports whether a record was found, and is of this run.
+func (s *session) foundSame() bool {
+	return s.found != nil && len(s.found.Run.Differences(s.record.Run)) == 0
+}
 
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {

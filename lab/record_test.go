@@ -102,18 +102,6 @@ func TestRecordWithoutParameter(t *testing.T) {
 	}
 }
 
-// An unsolved run counts as its budget, however far it has come.
-func TestSteps(t *testing.T) {
-	r := madeUp(t)
-	if r.Steps() != 2000 {
-		t.Errorf("solved it counts as %v steps", r.Steps())
-	}
-	r.Outcome.SolvedAt = 0
-	if r.Steps() != 150_000 {
-		t.Errorf("unsolved it counts as %v steps", r.Steps())
-	}
-}
-
 // Of failed runs those count whose numbers went wrong.
 func TestEnded(t *testing.T) {
 	for message, want := range map[string]bool{

@@ -100,18 +100,12 @@ func (s *state) outside(sizes qta.Sizes) string {
 	if s.sketcher == nil {
 		return ""
 	}
-	for _, row := range s.Fingerprint {
-		if len(row) < sizes.Observation+2*sizes.Goal {
-			continue // another program has written it
-		}
-		goals := row[sizes.Observation:]
-		for _, goal := range [][]float64{goals[:sizes.Goal], goals[sizes.Goal : 2*sizes.Goal]} {
-			x, y := s.sketcher.Place(slices.Clone(goal))
-			within := x >= 0 && x <= s.sketch.Width && y >= 0 && y <= s.sketch.Height
-			if !within {
-				return fmt.Sprintf("Place puts the goal %v at %.4g, %.4g, which is outside of the Sketch: that is from 0 to %.4g "+
-					"to the right and from 0 to %.4g downwards", goal, x, y, s.sketch.Width, s.sketch.Height)
-			}
+	for _, goal := range s.Fingerprint.goals(sizes) {
+		x, y := s.sketcher.Place(slices.Clone(goal))
+		within := x >= 0 && x <= s.sketch.Width && y >= 0 && y <= s.sketch.Height
+		if !within {
+			return fmt.Sprintf("Place puts the goal %v at %.4g, %.4g, which is outside of the Sketch: that is from 0 to %.4g "+
+				"to the right and from 0 to %.4g downwards", goal, x, y, s.sketch.Width, s.sketch.Height)
 		}
 	}
 	return ""

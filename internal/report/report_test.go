@@ -3,7 +3,6 @@ package report
 import (
 	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -336,9 +335,7 @@ func TestPage(t *testing.T) {
 	text = regexp.MustCompile(`\s*\n\s*`).ReplaceAllString(text, "\n")
 	const file = "testdata/page.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		roomtest.Write(t, file, text)
 	}
 	if diff := cmp.Diff(roomtest.Read(t, file), text); diff != "" {
 		t.Errorf("the page is not %s; -update rewrites it (-want +got):\n%s", file, diff)
