@@ -291,22 +291,9 @@ func digest(a *agent) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// apart names the first element of a network that is not the same, and both values.
+// apart names the first element of a network that is not the same, and both values. The
+// engine's are in the form of [qta.Agent.WriteSafetensors].
 func (tr *training) apart() string {
-	tensors := tr.tensors()
-	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		want := tr.plain.tensor(name)
-		for i, v := range tensors[name] {
-			if v != want[i] {
-				return fmt.Sprintf("number %d of %s is %v, plainly %v", i, name, v, want[i])
-			}
-		}
-	}
-	return "a target network is not the same"
-}
-
-// tensors returns the engine's networks by their names in [qta.Agent.WriteSafetensors].
-func (tr *training) tensors() map[string][]float32 {
 	var file bytes.Buffer
 	if err := tr.engine.WriteSafetensors(&file); err != nil {
 		tr.Fatal(err)
@@ -318,51 +305,42 @@ func (tr *training) tensors() map[string][]float32 {
 	if err := json.Unmarshal(file.Next(int(length)), &header); err != nil {
 		tr.Fatal(err)
 	}
-	delete(header, "__metadata__")
-	tensors := map[string][]float32{}
-	for name, tensor := range header {
-		values := make([]float32, (tensor.Offsets[1]-tensor.Offsets[0])/4)
-		if _, err := binary.Decode(file.Bytes()[tensor.Offsets[0]:], binary.LittleEndian, values); err != nil {
-			tr.Fatal(err)
+	plain := tr.plain.tensors()
+	for _, name := range slices.Sorted(maps.Keys(plain)) {
+		data := file.Bytes()[header[name].Offsets[0]:]
+		for i, want := range plain[name] {
+			got := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+			if got != want {
+				return fmt.Sprintf("number %d of %s is %v, plainly %v", i, name, got, want)
+			}
 		}
-		tensors[name] = values
 	}
-	return tensors
+	return "a target network is not the same"
 }
 
-// tensor returns the weights, output by output, or the biases of a layer of such a name.
-func (a *agent) tensor(name string) (values []float32) {
-	parts := strings.Split(name, ".") // policy.LAYER.weight, critic.I.LAYER.weight or head.I.weight
-	number := func(part int) (n int) {
-		fmt.Sscan(parts[part], &n)
-		return n
-	}
-	var layer [][]float32
-	first, outputs := 0, 0 // of the layer
-	switch parts[0] {
-	case "policy":
-		layer = a.policy.net[number(1)]
-		outputs = len(layer[0])
-	case "critic":
-		layer = a.pun[number(1)].net[number(2)]
-		outputs = len(layer[0])
-		if number(2) == a.layers {
-			outputs = 1 // Q; the others are the head
+// tensors returns the networks' weights, output by output, and biases, by their names.
+func (a *agent) tensors() map[string][]float32 {
+	tensors := map[string][]float32{}
+	add := func(name string, layer [][]float32, from, to int) { // of its outputs
+		biases := len(layer) - 1
+		for j := from; j < to; j++ {
+			for _, row := range layer[:biases] {
+				tensors[name+".weight"] = append(tensors[name+".weight"], row[j])
+			}
 		}
-	case "head":
-		layer = a.pun[number(1)].net[a.layers]
-		first, outputs = 1, 2
+		tensors[name+".bias"] = layer[biases][from:to]
 	}
-	biases := len(layer) - 1
-	if parts[len(parts)-1] == "bias" {
-		return layer[biases][first:][:outputs]
+	for l, layer := range a.policy.net {
+		add(fmt.Sprint("policy.", l), layer, 0, len(layer[0]))
 	}
-	for j := range outputs {
-		for _, row := range layer[:biases] {
-			values = append(values, row[first+j])
+	for i, c := range a.pun {
+		for l, layer := range c.net[:a.layers] {
+			add(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))
 		}
+		add(fmt.Sprintf("critic.%d.%d", i, a.layers), c.net[a.layers], 0, 1)
+		add(fmt.Sprint("head.", i), c.net[a.layers], 1, 3)
 	}
-	return values
+	return tensors
 }
 
 func (tr *training) count(branch string, taken bool) {

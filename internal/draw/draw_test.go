@@ -60,7 +60,7 @@ func TestTicks(t *testing.T) {
 // image is not compressed.
 func TestBar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	lists := [][]float32{{-20.5, 0}, {0.0222, 0.157}, {3, 3}, {3, -1, 2}, {}}
+	lists := [][]float32{{3, 3}, {3, -1, 2}, {}}
 	for range 1000 {
 		low := 100 * (rng.Float64() - 0.5)
 		lists = append(lists, []float32{float32(low), float32(low + math.Exp(10*rng.Float64()-5))})

@@ -102,21 +102,19 @@ func older(runs []*lab.Record) []*lab.Record {
 
 // TestAnswers holds the sentences of the page and of README.md to made-up runs.
 func TestAnswers(t *testing.T) {
-	slower := qta.Paper()
-	slower.PredictiveRate = 5e-4
 	for _, test := range []struct {
 		what string
 		runs [][]*lab.Record
 		want string
 	}{
-		{"unsolved", [][]*lab.Record{solved("C QTA 4x5 15 -17")[0], solved("C QTA 6x5 100")[0]},
+		{"unsolved", solved("C QTA 4x5 15 -17, C QTA 6x5 100"),
 			"solved 2 of 3 runs on 2 of the paper’s 17 mazes. Not always solved: 4x5 (1 of 2 runs in 17 thousand steps). " +
 				"It needed at least 4.05 (2.85 to 5.75) times the paper’s steps, in the geometric mean over these mazes, " +
 				"if an unsolved run counts with its budget. On 1 of them it has a single run."},
-		{"a changed parameter", [][]*lab.Record{solved("C QTA 4x5 -17")[0], madeup.Steps(slower, paper.QTA, "4x5", 5)},
+		{"a changed parameter", solved("C QTA 4x5 -17, slow QTA 4x5 5"),
 			"Not counted, as a parameter was changed: 4x5 with PredictiveRate=0.0005 (1 of 1 run in 5 thousand steps)."},
 		{"a changed parameter of an older version", [][]*lab.Record{solved("C QTA 14x5 -120")[0],
-			older(madeup.Steps(slower, paper.QTA, "14x5", -54))},
+			older(solved("slow QTA 14x5 -54")[0])},
 			"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps)."},
 		{"two versions", [][]*lab.Record{older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
 			"(version 0.0.1; " + qta.Version + ") QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.93"},
@@ -240,8 +238,10 @@ func solved(text string) (runs [][]*lab.Record) {
 	many.Batch = 256
 	deciding := qta.Literal()
 	deciding.Batch = 256
+	slow := qta.Paper()
+	slow.PredictiveRate = 5e-4
 	learners := map[string]qta.Params{"C": qta.Paper(), "Q": qta.Quick(), "mega": qta.MEGA(), "vds": qta.VDS(),
-		"literal": literal, "few": few, "many": many, "deciding": deciding}
+		"literal": literal, "few": few, "many": many, "deciding": deciding, "slow": slow}
 	methods := map[string]paper.Method{"PER": paper.PER, "TD": paper.TD, "HER": paper.HER, "MEGA": paper.MEGA,
 		"ensembles": paper.Ensemble}
 	for group := range strings.SplitSeq(text, ", ") {
