@@ -75,24 +75,26 @@ func (c *envCheck) findEffect(component int) error {
 // The last repeats the first, but gets all its actions in one slice and makes more calls
 // of Reward. Its answers must be the same.
 func (c *envCheck) playRound(component int) (effect bool, err error) {
-	seed, actions := c.rng.Uint64(), c.rng.Uint64()
-	varied := variedActions(actions, c.rng.Uint64(), component)
+	seed := c.rng.Uint64()
+	actionSeed := c.rng.Uint64()
+	actions := randomActions(actionSeed, c.horizon, c.sizes.Action)
+	varied := randomActions(actionSeed, c.horizon, c.sizes.Action)
+	for t, other := range randomActions(c.rng.Uint64(), c.horizon, 1) {
+		varied[t][component] = other[0]
+	}
 
-	once, err := c.episode(c.horizon, seed, randomActions(actions)).play()
+	once, err := c.play(seed, actions, nil)
 	if err != nil {
 		return false, err
 	}
-	other, err := c.episode(c.horizon, seed, varied).play()
+	other, err := c.play(seed, varied, nil)
 	if err != nil {
 		return false, err
 	}
-	brokenOff := c.episode(c.horizon/2, c.rng.Uint64(), randomActions(c.rng.Uint64()))
-	if _, err := brokenOff.play(); err != nil {
+	if err := c.breakOff(); err != nil {
 		return false, err
 	}
-	again := c.episode(c.horizon, seed, randomActions(actions))
-	again.earlier = once
-	if _, err := again.play(); err != nil {
+	if _, err := c.play(seed, actions, once); err != nil {
 		return false, err
 	}
 
@@ -101,63 +103,55 @@ func (c *envCheck) playRound(component int) (effect bool, err error) {
 	return !reflect.DeepEqual(once, other), nil
 }
 
-// randomActions returns a function that draws returns component i of the next action. A
-// quarter of the components are at a bound.
-func randomActions(seed uint64) func(i int) float64 {
-	rng := rand.New(rand.NewPCG(seed, seed))
-	return func(int) float64 { return min(max(float64(4.0/3*symmetric(rng)), -1), 1) }
+// breakOff plays half of another episode.
+func (c *envCheck) breakOff() error {
+	seed := c.rng.Uint64()
+	actions := randomActions(c.rng.Uint64(), c.horizon/2, c.sizes.Action)
+	_, err := c.play(seed, actions, nil)
+	return err
 }
 
-// variedActions is randomActions with one component drawn by another seed.
-func variedActions(seed, otherSeed uint64, component int) func(i int) float64 {
-	draw := randomActions(seed)
-	drawOther := randomActions(otherSeed)
-	return func(i int) float64 {
-		value := draw(i)
-		if i == component {
-			return drawOther(i)
+// randomActions draws n actions, a quarter of whose components are at a bound.
+func randomActions(seed uint64, n, components int) [][]float64 {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	actions := make([][]float64, n)
+	for t := range actions {
+		for range components {
+			x := float64(4.0 / 3 * symmetric(rng))
+			actions[t] = append(actions[t], min(max(x, -1), 1))
 		}
-		return value
 	}
+	return actions
 }
 
 // An episode is one that CheckEnv plays.
 type episode struct {
 	*envCheck
-	length  int                 // number of steps
-	seed    uint64              // of the environment's chance
-	draw    func(i int) float64 // component i of the next action
-	earlier []playedStep        // the same episode, played before, or nil
-	steps   []playedStep        // those played so far; the first is what Reset returned
+	earlier []playedStep // the same episode, played before, or nil
+	steps   []playedStep // those played so far; the first is what Reset returned
 }
 
-func (c *envCheck) episode(length int, seed uint64, draw func(i int) float64) *episode {
-	return &episode{envCheck: c, length: length, seed: seed, draw: draw}
-}
-
-// play plays the episode and checks every answer. If the episode was played before, all
-// its actions are passed in one slice.
-func (e *episode) play() ([]playedStep, error) {
-	s := e.env.Reset(rand.New(rand.NewPCG(e.seed, e.seed)))
+// play plays an episode and checks every answer. If the episode was played before, as
+// earlier, all its actions are passed in one slice.
+func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) ([]playedStep, error) {
+	e := &episode{envCheck: c, earlier: earlier}
+	s := e.env.Reset(rand.New(rand.NewPCG(seed, seed)))
 	if problem := e.answerProblem(s, 0); problem != "" {
 		return nil, &EnvError{0, problem}
 	}
-	action := make([]float64, e.sizes.Action)
-	for t := 1; t <= e.length; t++ {
-		if e.earlier == nil {
-			action = make([]float64, e.sizes.Action)
+	given := make([]float64, e.sizes.Action)
+	for t, action := range actions {
+		if earlier == nil {
+			given = make([]float64, e.sizes.Action)
 		}
-		for i := range action {
-			action[i] = e.draw(i)
-		}
-		given := slices.Clone(action)
-		s, reward := e.env.Step(action)
+		copy(given, action)
+		s, reward := e.env.Step(given)
 		problem := e.answerProblem(s, reward)
-		if problem == "" && !slices.Equal(action, given) {
+		if problem == "" && !slices.Equal(given, action) {
 			problem = "Step changed its action; the slice is the caller's"
 		}
 		if problem != "" {
-			return nil, &EnvError{t, problem}
+			return nil, &EnvError{t + 1, problem}
 		}
 	}
 	return e.steps, nil
@@ -177,7 +171,7 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	}
 	e.steps = append(e.steps, playedStep{kept, e.env.Reward(s.Achieved, s.Desired)})
 	if e.earlier != nil {
-		if problem := rewardProblem(e.env, s, e.earlier[e.length-t]); problem != "" {
+		if problem := rewardProblem(e.env, s, e.earlier[len(e.earlier)-1-t]); problem != "" {
 			return problem
 		}
 	}
