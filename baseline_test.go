@@ -9,101 +9,55 @@ import (
 	"testing"
 )
 
-// naivePriority is the priority of a transition of the replay that is replayed
-// with a goal, from the networks of a as they stand. M is the pair of targets.
-func naivePriority(a *Agent, i int, g []float64, M []int) (priority float64) {
-	s := a.replay.observation.at(i)
-	action := a.replay.action.at(i)
-	if a.params.Replay == "per" {
-		return twinDeviation(each(a.pun.critics, func(c *critic) []float64 {
-			return twinPrediction(c.q.float64Copy(), c.head.float64Copy(), slices.Concat(s, g, action))[:2]
+// naivePriority is the priority of a row by the networks of updateNetworks: the deviation of
+// the heads, or with td the mean distance of the critics from their targets.
+func naivePriority(p *Params, row recordedRow) (priority float64) {
+	if p.Replay == "per" {
+		return twinSampleDeviation(each(updateNetworks.heads[:], func(head linear) float64 {
+			return head.at(row.s, row.g, row.a)
 		}))
 	}
-	reward := a.env.Reward(a.replay.nextAchieved.at(i), g)
-	targets := naiveTargets(a, a.replay.nextObservation.at(i), g)
-	least := math.Min(targets[M[0]], targets[M[1]])
-	for k, c := range a.pun.critics {
-		y := least
-		if a.params.Uncertainty != "pun" { // each critic has its own
-			y = targets[k]
+	for i := range p.Critics {
+		y := row.y
+		if p.Uncertainty != "pun" { // each critic has its own
+			own := row.r + 0.5*updateNetworks.targetCritics[i].at(row.next, row.nextG, row.nextA)
+			y = math.Max(-2, math.Min(own, 0))
 		}
-		y = math.Max(-100, math.Min(reward+0.99*y, 0))
-		q := twinValue(c.q.float64Copy(), s, g, action)
-		priority += math.Abs(q-y) / float64(len(a.pun.critics))
+		q := updateNetworks.critics[i].at(row.s, row.g, row.a)
+		priority += math.Abs(q-y) / float64(p.Critics)
 	}
 	return priority
 }
 
-// naiveTargets returns the target critics' values of the target policy's action.
-func naiveTargets(a *Agent, s, g []float64) []float64 {
-	action := twinAct(a.policy.target.float64Copy(), s, g)
-	return each(a.pun.critics, func(c *critic) float64 { return twinValue(c.target.float64Copy(), s, g, action) })
-}
-
-// An update writes the priorities of its minibatch, as they were before it.
+// An update writes the priorities of its minibatch, by the networks as they were before it.
+// A transition that comes twice keeps its last.
 func TestPriorities(t *testing.T) {
-	for _, test := range []struct {
-		preset  Params
-		changes string
-	}{
-		{Beyond(), "Replay=per"},
-		{Beyond(), "Replay=per PredictiveGradient=head"},
-		{Authors(), "Replay=per"},
-		{Beyond(), "Replay=per Uncertainty=bootstrap"},
-		{Beyond(), "Replay=per Uncertainty=ensemble"},
-		{Beyond(), "Replay=td"},
-		{Beyond(), "Replay=td Uncertainty=ensemble"},
-		{Beyond(), "Replay=td Uncertainty=bootstrap"},
-		{Beyond(), "Replay=td Curriculum=her Critics=1"},
+	for _, changes := range []string{
+		"Replay=per",
+		"Replay=per PredictiveGradient=head",
+		"Replay=per Learner=authors",
+		"Replay=per Uncertainty=bootstrap",
+		"Replay=per Uncertainty=ensemble",
+		"Replay=td",
+		"Replay=td Uncertainty=ensemble",
+		"Replay=td Uncertainty=bootstrap",
+		"Replay=td Curriculum=her Critics=1",
 	} {
-		a, _ := walked(t, tiny(test.preset, test.changes+" PriorityAlpha=0.6 UpdatesPerStep=1"), 40)
-		moveTargets(a)
-		s := prioritiesOf(a)
-		rng := rand.New(rand.NewPCG(1, 0))
-		for i := range 40 {
-			s.tree.set(i, rng.Float64())
-		}
+		a := threeEpisodes(t, "PriorityAlpha=0.6 CriticRate=0.1 PredictiveRate=0.1 "+changes)
 		largest := 1.0
-		for range 3 {
-			priorities := updateNaively(t, a)
-			latest := map[int]float64{} // of a transition, which may come twice with two goals
-			for row, i := range a.batch.transitions {
-				latest[i] = priorities[row]
-			}
-			for i, priority := range latest {
-				what := fmt.Sprintf("%s: weight of transition %d", test.changes, i)
-				near(t, what, []float32{float32(s.tree.values()[i])}, []float64{math.Pow(priority, 0.6)})
-			}
-			largest = math.Max(largest, slices.Max(priorities))
-			near(t, test.changes+": the largest", []float32{float32(s.largest)}, []float64{largest})
+		latest := map[int]float64{} // of each transition
+		for _, row := range minibatchesOf(t, a, 1)[0] {
+			priority := naivePriority(&a.params, row)
+			latest[row.transition] = priority
+			largest = math.Max(largest, priority)
 		}
+		s := prioritiesOf(a)
+		for i, priority := range latest {
+			what := fmt.Sprintf("%s: weight of transition %d", changes, i)
+			near(t, what, []float32{float32(s.tree.values()[i])}, []float64{math.Pow(priority, 0.6)})
+		}
+		near(t, changes+": the largest", []float32{float32(s.largest)}, []float64{largest})
 	}
-}
-
-// updateNaively makes an update. It returns the naive priorities of its minibatch's rows
-// by the networks before it.
-func updateNaively(t *testing.T, a *Agent) (priorities []float64) {
-	t.Helper()
-	before := newMazeAgent(t, a.params, 1)
-	for i, params := range a.parameters() {
-		copy(before.parameters()[i].values, params.values)
-	}
-	before.replay = a.replay
-	before.env = a.env
-	M := []int{0, 0}
-	if a.params.Critics > 1 && a.params.Learner != "authors" { // whose priorities do not depend on M
-		M = []int{2, 0}
-		a.learning = pairScript(M, 3)
-	}
-
-	if err := a.update(); err != nil {
-		t.Fatal(err)
-	}
-	for row, i := range a.batch.transitions {
-		goal := float64s(a.batch.x.row(row)[2:4])
-		priorities = append(priorities, naivePriority(before, i, goal, M))
-	}
-	return priorities
 }
 
 // With MEGA's learner and with VDS's the target networks move in every 40th update.

@@ -283,7 +283,9 @@ func (m *mlp) load(n float64Net) {
 }
 
 func (l layer) load(v float64Layer) {
-	copy(l.w.data, table(v.W).data)
+	for i, row := range v.W {
+		copy(l.w.row(i), float32s(row))
+	}
 	copy(l.b, float32s(v.B))
 }
 
