@@ -528,7 +528,7 @@ func TestAverageOfUpdates(t *testing.T) {
 	}
 }
 
-// frequency holds a count to n draws of probability p.
+// frequency checks how often, in n draws, something of probability p came.
 func frequency(t *testing.T, what string, count, n int, p float64) {
 	t.Helper()
 	if d := math.Abs(float64(count) - float64(n)*p); d > 5*math.Sqrt(float64(n)*p*(1-p))+1e-9 {
@@ -536,14 +536,17 @@ func frequency(t *testing.T, what string, count, n int, p float64) {
 	}
 }
 
-// A survey says what the agent says when asked, about the goals that Equation 5
-// has in its parameters, by chance that is the seed's at step 0. Rows asked about
-// together, in pieces, are answered like each by itself.
+// A survey answers as the agent does when asked. Uncertainty is about each goal, or about
+// the desired one, by the parameter UncertaintyGoal. At step 0 its chance comes from the
+// agent's seed. Goals are surveyed in pieces, and answered like each by itself.
 func TestSurvey(t *testing.T) {
-	const n, samples = 2*chunkRows + 1, 20000
+	const n = 2*chunkRows + 1 // three pieces
+	const samples = 20000
 	rng := rand.New(rand.NewPCG(3, 3))
-	observations, goals := randomRows(rng, n, 3), randomRows(rng, n, 1)
-	start, desired := []float64{0.1, 0.2, 0.3}, []float64{1}
+	observations := randomRows(rng, n, 3)
+	goals := randomRows(rng, n, 1)
+	start := []float64{0.1, 0.2, 0.3}
+	desired := []float64{1}
 	for name, p := range map[string]Params{
 		"paper":   Paper(),
 		"literal": Literal(),
@@ -555,28 +558,33 @@ func TestSurvey(t *testing.T) {
 		if p.UncertaintyGoal == "desired" {
 			about = slices.Repeat([][]float64{desired}, n)
 		}
+		value := func(g []float64) float64 { return a.Value([][]float64{start}, [][]float64{g})[0] }
 		want := Survey{
-			Value:       each(goals, func(g []float64) float64 { return a.Value([][]float64{start}, [][]float64{g})[0] }),
+			Value:       each(goals, value),
 			Uncertainty: a.Uncertainty(observations, about, a.seed),
 			Probability: make([]float64, n),
-			Samples:     got.Samples,
+			Samples:     got.Samples, // TestSurveySamples checks them
 		}
-		GoalProbabilities(want.Probability, want.Uncertainty, 1, 0.1)
+		GoalProbabilities(want.Probability, want.Uncertainty, surveyedSlope, surveyedIntercept)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		a.step = 1
-		if slices.Equal(a.Survey(start, desired, observations, goals, 0).Uncertainty, got.Uncertainty) {
+		later := a.Survey(start, desired, observations, goals, samples)
+		if slices.Equal(later.Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
 		}
 	}
 }
 
-// surveyedAgent returns a trained agent at step 0. Uncertainty knows nothing of its slope
-// and intercept.
+const surveyedSlope, surveyedIntercept = 1, 0.1
+
+// surveyedAgent returns a trained agent that says it is at step 0.
 func surveyedAgent(t *testing.T, p Params) *Agent {
 	t.Helper()
-	a := newAgent(t, tiny(p, "Slope=1 Intercept=0.1"), new(lineEnv).Sizes(), 5)
+	p.Slope = surveyedSlope
+	p.Intercept = surveyedIntercept
+	a := newAgent(t, tiny(p, ""), new(lineEnv).Sizes(), 5)
 	train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
 	a.step = 0
 	return a
@@ -615,7 +623,8 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
 }
 
-// State shows what the environment answered.
+// State returns what the environment answered. The desired goal is the one of the episode's
+// first step.
 func TestHistory(t *testing.T) {
 	var states []State
 	a := newMazeAgent(t, tiny(Beyond(), ""), 2)
@@ -624,19 +633,24 @@ func TestHistory(t *testing.T) {
 		return nil
 	})
 	for i, s := range states {
-		want := State{a.replay.nextObservation.at(i), a.replay.nextAchieved.at(i), states[i/10*10].Desired}
+		want := State{
+			Observation: a.replay.nextObservation.at(i),
+			Achieved:    a.replay.nextAchieved.at(i),
+			Desired:     states[i/10*10].Desired,
+		}
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
 		}
 	}
 }
 
-// HER keeps its goal, which counts as set and as reached once, however long the agent
-// stays. What was achieved and observed is where a step began.
+// HER sets one goal an episode. The goal counts as reached once, however long the agent stays
+// there. Achieved and Observation tell where a step began.
 func TestHistoryOfHER(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her")
+	// An episode goes from 3 to the goal, 0, and stays there to its tenth step.
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}
-	trainScripted(t, a, env, 25, nil) // three episodes, the last of five steps
+	trainScripted(t, a, env, 25, nil) // three episodes, the last one has five steps so far
 	if a.goalsSet != 3 || a.goalsReached != 3 {
 		t.Errorf("%d goals set, %d reached, want 3 and 3", a.goalsSet, a.goalsReached)
 	}
@@ -646,9 +660,13 @@ func TestHistoryOfHER(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{0}}, a.Goals(1, 11)); diff != "" {
 		t.Errorf("goals of the second episode (-want +got):\n%s", diff)
 	}
-	began := [][]float64{a.Achieved(1), a.Observation(1), a.Achieved(11), a.Achieved(25), a.Observation(25)}
-	if diff := cmp.Diff([][]float64{{2}, {2.5}, {2}, {0}, {0.5}}, began); diff != "" {
-		t.Errorf("achieved and observed where a step began (-want +got):\n%s", diff)
+	achieved := [][]float64{a.Achieved(1), a.Achieved(11), a.Achieved(25)}
+	if diff := cmp.Diff([][]float64{{2}, {2}, {0}}, achieved); diff != "" {
+		t.Errorf("achieved where a step began (-want +got):\n%s", diff)
+	}
+	observed := [][]float64{a.Observation(1), a.Observation(25)}
+	if diff := cmp.Diff([][]float64{{2.5}, {0.5}}, observed); diff != "" {
+		t.Errorf("observed where a step began (-want +got):\n%s", diff)
 	}
 }
 

@@ -164,6 +164,7 @@ func TestAuthorsOrder(t *testing.T) {
 		nearGradient(t, what+"moves first, from the networks before the update", firstGradient(c.adam)[:len(φ)], want)
 
 		between := c.target.float64Copy() // the critic when its target followed, before the heads' step
+		// The heads' optimizer moves the backbone, too.
 		params := append(twinParams(between...), twinParams(w.heads[i])...)
 		want = numericGradient(params, func() float64 {
 			return twinHeadLoss(a.pun.heads, between, w.heads[i], &l.headBatch, i, twinNorm)
@@ -296,8 +297,8 @@ func TestGradientClip(t *testing.T) {
 	}
 }
 
-// Noise on the target action, whose deviation is in TestAuthorsTargets, has a limit and
-// leaves the action in its bounds.
+// smooth adds noise of at most 0.5 to an action, and leaves the action in its bounds.
+// TestAuthorsTargets checks the noise's deviation.
 func TestSmooth(t *testing.T) {
 	const n = 1000
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -395,8 +396,9 @@ func float64Copies(a *Agent) float64Networks {
 	return w
 }
 
-// An update's gradients are those of the twins' losses for its minibatches, wherever
-// Equation 4's goes, with weights for the critics only (R2).
+// An update's gradients are the numeric gradients of the twin's losses for its minibatch,
+// whether the gradient of Equation 4 enters the backbone or not. Only the critics' loss has
+// weights (R2).
 func TestGradients(t *testing.T) {
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
@@ -408,7 +410,8 @@ func TestGradients(t *testing.T) {
 		"Learner=mega",
 	} {
 		a, _ := walked(t, tiny(Beyond(), "CriticRate=0 PredictiveRate=0 ActorRate=0 "+changes), 50) // nothing moves
-		if a.params.Replay == "per" {                                                               // at first all weights are 1
+		if a.params.Replay == "per" {
+			// With equal priorities all weights would be 1.
 			for i := range 50 {
 				prioritiesOf(a).set(i, float64(1+i%7))
 			}
@@ -419,7 +422,8 @@ func TestGradients(t *testing.T) {
 		if differ := slices.Min(a.batch.w) < slices.Max(a.batch.w); differ != (a.params.Replay == "per") {
 			t.Errorf("%s: weights %v", changes, a.batch.w)
 		}
-		for row, i := range a.batch.transitions { // the policy has put its own actions there
+		// The policy's step has put its own actions in the place of those that were taken.
+		for row, i := range a.batch.transitions {
 			copy(a.batch.x.row(row)[4:], float32s(a.replay.action.at(i)))
 		}
 
@@ -432,9 +436,10 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// checkGradients holds the losses of an update to the twins', and the gradients of critics
-// and heads to those of the twins' losses. One backbone takes part in the losses of all
-// critics, and a critic of its own in no other's.
+// checkGradients compares the losses of an update with the twin's, and the gradients of
+// critics and heads with the numeric gradients of the twin's losses. It differentiates the
+// sums over all critics: a shared backbone takes part in each term, and a critic with its own
+// backbone in one.
 func checkGradients(t *testing.T, what string, a *Agent, w float64Networks) {
 	t.Helper()
 	rowLoss := twinSquare
@@ -454,10 +459,11 @@ func checkGradients(t *testing.T, what string, a *Agent, w float64Networks) {
 		return sum
 	}
 	loss := criticLoss
-	if a.params.PredictiveGradient == "joint" {
+	if a.params.PredictiveGradient == "joint" { // Equation 4's gradient enters the critics
 		loss = func() float64 { return criticLoss() + headLoss() }
 	}
 
+	// The update's losses are means over three critics.
 	got := []float64{3 * a.losses.critic, 3 * a.losses.head}
 	near(t, what+": losses", float32s(got), []float64{criticLoss(), headLoss()})
 	for i, c := range a.pun.critics {
@@ -516,8 +522,8 @@ func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	return a
 }
 
-// The density is that of the vectors kde, in coordinates standardized over its
-// points. Far away the order of two densities is still known.
+// The density is the one that the vectors kde check, in coordinates standardized over its
+// points. Far away two densities still have an order.
 func TestMEGADensity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var d kernelDensity
@@ -541,7 +547,9 @@ func TestMEGADensity(t *testing.T) {
 		t.Errorf("log density %v, want %v", got, want)
 	}
 	d.fit([]float64{0, 0, 1, 1}, 2)
-	if near, far := d.log([]float64{100, 100}), d.log([]float64{101, 101}); !(near > far) || math.IsInf(far, 0) {
+	near := d.log([]float64{100, 100})
+	far := d.log([]float64{101, 101})
+	if !(near > far) || math.IsInf(far, 0) {
 		t.Errorf("log density %v far away, %v farther", near, far)
 	}
 }
@@ -584,8 +592,9 @@ func TestNewCutoff(t *testing.T) {
 	}
 }
 
-// A full window moves the cutoff from 7 successes on and up to 3, within its
-// bounds. Else it stands and the window slides.
+// A full window of ten outcomes lowers the cutoff by 1 if 7 or more are successes, and raises
+// it by 1 if 3 or fewer are. The cutoff stays within its bounds, and the window begins anew.
+// With 4 to 6 successes the cutoff stays and the window slides.
 func TestCutoff(t *testing.T) {
 	for _, test := range []struct {
 		before    cutoff
@@ -647,8 +656,8 @@ func naiveMeanValue(a *Agent, goal []float64) (mean float64) {
 	return mean
 }
 
-// A choice takes the episode's outcome into the window, which slides. Where the window
-// moves the cutoff, it begins anew.
+// A choice appends the episode's outcome to the window, which slides. If the window moves
+// the cutoff, it begins anew.
 func TestMEGAWindow(t *testing.T) {
 	half := slices.Repeat([]bool{true, false}, 5)
 	for _, test := range []struct {
@@ -707,8 +716,8 @@ func TestMEGACandidates(t *testing.T) {
 	}
 }
 
-// While the warm-up lasts all goals come from the transition's own future;
-// then from the mix.
+// While the warm-up lasts, until step 25,000, a transition is replayed with a goal of its own
+// future. Then goals come from the mix.
 func TestMEGAReplayGoal(t *testing.T) {
 	a := numberedAgent(t, 23, 5)
 	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // of five episodes, the last shorter
@@ -773,7 +782,7 @@ func TestMEGASuccess(t *testing.T) {
 	}
 }
 
-// A sampledEnv is a maze whose goals are drawn by others.
+// A sampledEnv is an environment whose goals the function goal draws.
 type sampledEnv struct {
 	Env
 	goal func() []float64
@@ -786,7 +795,10 @@ func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 func TestVDSGoal(t *testing.T) {
 	a := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds")
 	next := 0.0
-	a.env = &sampledEnv{&scriptedEnv{}, func() []float64 { next++; return []float64{math.Mod(next, 4)} }}
+	a.env = &sampledEnv{&scriptedEnv{}, func() []float64 {
+		next++
+		return []float64{math.Mod(next, 4)}
+	}}
 	v := a.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
 		c.q.load(linear{g: -float64(i)}.network(3))
@@ -846,10 +858,13 @@ func TestVDSMembers(t *testing.T) {
 	}
 }
 
-// The density knows nothing of the latest episode, but for a run's first;
-// candidates are of all episodes. The latest, far off, is what is pursued.
+// The density leaves out the latest episode, unless it is a run's first. Candidates are of
+// all episodes. So the goal is of the latest episode, which is far from the others.
 func TestMEGADensityLags(t *testing.T) {
-	for _, test := range []struct{ n, seen int }{{5, 5}, {10, 5}, {20, 15}} {
+	for _, test := range []struct {
+		n    int // transitions, in episodes of five
+		seen int // by the density
+	}{{5, 5}, {10, 5}, {20, 15}} {
 		a := numberedAgent(t, test.n, 5)
 		m := a.curriculum.(*megaCurriculum)
 		a.observation[0] = 1
@@ -881,17 +896,18 @@ type vdsEpisode struct {
 	agent   *Agent
 	members *ensemble
 	batch   *batch       // the last minibatch, which was member 2's
-	rewards int          // recomputed
-	targets []float64Net // the members' targets before
+	rewards int          // how many were recomputed
+	targets []float64Net // the members' target networks before the updates
 	y       []float64    // member 2's targets of all transitions, not clipped
 }
 
 func newVDSEpisode(t *testing.T) vdsEpisode {
 	t.Helper()
-	// The twins do not clip; the members' targets do not follow by this Polyak.
+	// The twin does not clip inputs. The members' targets do not follow by this Polyak.
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds NormalizerClip=100 Polyak=0.5"), 50)
 	rng := rand.New(rand.NewPCG(2, 0))
-	for _, params := range a.parameters() { // so that targets differ
+	// Targets differ from what they follow.
+	for _, params := range a.parameters() {
 		for i := range params.values {
 			params.values[i] = float32(rng.NormFloat64())
 		}
@@ -910,8 +926,9 @@ func newVDSEpisode(t *testing.T) vdsEpisode {
 	return e
 }
 
-// After an episode every member learns from minibatches of its own, whose goals
-// are those pursued, towards its own target of before, with the agent's policy.
+// After an episode every member learns from minibatches of its own. Their goals are the
+// pursued ones. The targets are by the member's target network before the episode's updates
+// and by the agent's policy.
 func TestVDSLearns(t *testing.T) {
 	e := newVDSEpisode(t)
 	if e.rewards != 3*100*1000 || len(e.batch.transitions) != 1000 {

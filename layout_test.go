@@ -416,9 +416,9 @@ func TestVectors(t *testing.T) {
 }
 `
 
-// TestVendorModule vendors the package and the laboratory by the library page's two
-// commands, trains with both, runs the golden vectors and the examples of what an
-// agent is for a program of another module, and builds the root's files by themselves.
+// Another module vendors the package and the laboratory by the library page's two commands,
+// and trains with both. Its tests run the golden vectors and the package's examples. The
+// library's files also build by themselves.
 func TestVendorModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it builds the package for other systems, which takes seconds")
@@ -434,8 +434,11 @@ func TestVendorModule(t *testing.T) {
 	m.write("go.mod", "module scratch\n\ngo 1.25.0\n")
 	m.write("main.go", readText(t, lineExample))
 	m.write("main_test.go", vectorsTest)
-	m.write("example_test.go", strings.Replace(readText(t, "example_test.go"), "package qta_test", "package main_test", 1))
+	examples := readText(t, "example_test.go")
+	m.write("example_test.go", strings.Replace(examples, "package qta_test", "package main_test", 1))
 	m.write("robot/main.go", readText(t, "examples/robot/main.go"))
+
+	// The library page copies from ../qta, which is this directory.
 	commands := regexp.MustCompile("(?m)^mkdir -p third_party.+\n.+").FindString(readText(t, "docs/library.md"))
 	m.run("sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
 	m.run("go", "mod", "tidy")
@@ -449,13 +452,15 @@ func TestVendorModule(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
 		t.Fatal(err)
 	}
-	m.runWith("CGO_ENABLED=0", "go", "build", "-o", "line.exe", ".")
-	got := m.run(filepath.Join(m.dir, "line.exe"))
+	program := filepath.Join(m.dir, "line.exe")
+	m.runWith("CGO_ENABLED=0", "go", "build", "-o", program, ".")
+	got := m.run(program)
 	if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
 		t.Errorf("the program printed %q", got)
 	}
 	m.run("go", "test", ".")
-	if got := m.run("go", "run", "./robot", "-steps", "1000"); !strings.Contains(got, "Open runs/robot/report.html") {
+	got = m.run("go", "run", "./robot", "-steps", "1000")
+	if !strings.Contains(got, "Open runs/robot/report.html") {
 		t.Errorf("the laboratory printed %q", got)
 	}
 
