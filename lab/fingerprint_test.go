@@ -226,9 +226,7 @@ func TestRewardCounts(t *testing.T) {
 	o := tinyRun(newDir(t))
 	o.Steps = 160
 	env := func() qta.Env { return alter(t, 0.35, 1, 1, 0) }
-	if err := Train(t.Context(), env(), env(), o); err != nil {
-		t.Fatal(err)
-	}
+	trainIn(t, o, env)
 	r := open(t, o.Dir)
 	was := rewards(env(), r.Agent)
 	if rewardsChanged(env(), r.Agent, was) {

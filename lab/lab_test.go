@@ -43,7 +43,13 @@ func try(t testing.TB, o Options) error { return Train(t.Context(), maze(t), maz
 
 func train(t testing.TB, o Options) {
 	t.Helper()
-	if err := try(t, o); err != nil {
+	trainIn(t, o, func() qta.Env { return maze(t) })
+}
+
+// trainIn trains in two instances of an environment.
+func trainIn(t testing.TB, o Options, env func() qta.Env) {
+	t.Helper()
+	if err := Train(t.Context(), env(), env(), o); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -126,10 +126,7 @@ func TestUntrained(t *testing.T) {
 		o.Steps = 20
 		o.Unchecked = true // CheckEnv refuses so large a radius
 		h := hear(&o)
-		env := func() *altered { return alter(t, radius, 1, 1, 0) }
-		if err := Train(t.Context(), env(), env(), o); err != nil {
-			t.Fatal(err)
-		}
+		trainIn(t, o, func() qta.Env { return alter(t, radius, 1, 1, 0) })
 		warns := strings.Contains(h.warned, "the untrained policy solves 2 of 2 rollouts, so there is nothing to learn")
 		says := strings.Contains(h.said, "Its untrained policy solved 2 of 2 rollouts: nothing was learned.")
 		if warns != want || says != want {
@@ -155,10 +152,7 @@ func TestOutside(t *testing.T) {
 		o := tinyRun(newDir(t))
 		o.Steps = 20
 		h := hear(&o)
-		env := func() qta.Env { return displaced{maze(t).(Sketcher), by} }
-		if err := Train(t.Context(), env(), env(), o); err != nil {
-			t.Fatal(err)
-		}
+		trainIn(t, o, func() qta.Env { return displaced{maze(t).(Sketcher), by} })
 		if strings.Contains(h.warned, "which is outside of the Sketch: that is from 0 to ") != want {
 			t.Errorf("displaced by %v it warns %q", by, h.warned)
 		}

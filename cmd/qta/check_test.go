@@ -49,7 +49,6 @@ func TestCheckVectors(t *testing.T) {
 		{"wrong number", good + "," + bad, "", exitFailure,
 			[]string{`"max for min" DOES NOT HOLD: out.y[0]: the file has 0.5, package qta gives -0.5;`, "\n1 of 2 cases hold.\n"},
 			[]string{"qta: -vectors folder: 1 of 2 cases do not hold\n"}},
-		{"no JSON", "[", "", exitInput, nil, []string{"qta: -vectors folder: x.json: not vectors: invalid"}},
 	} {
 		t.Chdir(t.TempDir())
 		roomtest.Write(t, "folder/x.json", `{"equation": "td-target", "paper": "", "cases": [`+test.cases+`]}`)

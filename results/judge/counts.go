@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"qta/internal/paper"
-	"qta/internal/report"
 	"qta/lab"
 )
 
@@ -49,12 +48,8 @@ func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement
 	if g == nil {
 		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), with noise and without"}
 	}
-	return noisy, quiet, judgement{Runs: noiseRuns(g, noisy, quiet)}
-}
-
-// noiseRuns says which runs are compared.
-func noiseRuns(g *report.Group, noisy, quiet []*lab.Record) string {
-	return fmt.Sprintf("%d with noise, %d without (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)
+	runs := fmt.Sprintf("%d with noise, %d without (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)
+	return noisy, quiet, judgement{Runs: runs}
 }
 
 // mean returns the mean success of evaluations.
