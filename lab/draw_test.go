@@ -98,10 +98,7 @@ func checkSnapshot(t *testing.T, env Surveyor, start, desired []float64) {
 	t.Helper()
 	sketch := env.Sketch()
 	g := newGrid(t.Context(), env, &sketch, qta.Small())
-	a, err := qta.NewAgent(tiny(), env.Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, tiny())
 	survey := a.Survey(start, desired, g.goals, g.goals, 200)
 	want := snapshot{
 		Deviation:   short(survey.Uncertainty),
@@ -271,11 +268,12 @@ func steps[T any](list []T, step func(T) int) (at []int) {
 func TestGoalsShown(t *testing.T) {
 	roomtest.Long(t)
 	p := tiny()
-	p.Horizon, p.LearningStarts = 1, 4000 // a goal in each step
-	a, err := qta.NewAgent(p, maze(t).Sizes(), 1)
+	p.Horizon = 1 // a goal in each step
+	p.LearningStarts = 4000
+	a := newAgent(t, p)
 	s := &state{Frames: []frame{{Step: 500}, {Step: 3500}}, sketcher: maze(t).(Sketcher)}
 	o := qta.TrainOptions{Steps: 3500, EvalEvery: 500, Rollouts: 1}
-	if err := errors.Join(err, a.Train(t.Context(), maze(t), maze(t), o)); err != nil {
+	if err := a.Train(t.Context(), maze(t), maze(t), o); err != nil {
 		t.Fatal(err)
 	}
 	var want [2][][2]float64
@@ -322,10 +320,7 @@ func TestPlay(t *testing.T) {
 	e := &passing{mazeEnv: maze(t).(*mazeEnv), at: []int{horizon, 51, 99}}
 	p := tiny()
 	p.Horizon = horizon
-	a, err := qta.NewAgent(p, e.Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, p)
 	for frame := range 2 {
 		e.episode = 0
 		rollouts, err := play(t.Context(), a, e, len(e.at))

@@ -31,6 +31,15 @@ func tinyRun(dir string) Options {
 		Continue: true, Threads: 1, Say: quiet, Warn: quiet}
 }
 
+func newAgent(t testing.TB, p qta.Params) *qta.Agent {
+	t.Helper()
+	a, err := qta.NewAgent(p, maze(t).Sizes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func maze(t testing.TB) qta.Env {
 	t.Helper()
 	return Maze(roomtest.Maze(t, "1U5"))

@@ -212,11 +212,7 @@ func checkIdle(t *testing.T, change, with string, idle bool) {
 // changedAgent trains a small agent with changed parameters for a moment.
 func changedAgent(t *testing.T, changes ...string) *qta.Agent {
 	t.Helper()
-	p := with(tiny(), strings.Join(changes, " "))
-	a, err := qta.NewAgent(p, maze(t).Sizes(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, with(tiny(), strings.Join(changes, " ")))
 	o := qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1}
 	if err := a.Train(t.Context(), maze(t), maze(t), o); err != nil {
 		t.Fatal(err)
