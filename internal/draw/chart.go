@@ -145,10 +145,10 @@ func (p *plane) at(x, y float64) point {
 
 // drawAxes draws the lines, numbers and names of both axes, and the note below.
 func (c *Chart) drawAxes(p *plane) {
-	for _, number := range c.numbers(p) {
-		y := p.at(p.x0, number.X).y
+	for _, row := range c.rows(p) {
+		y := p.at(p.x0, row).y
 		p.Add(`<path class="grid" d="M%v %vH%v"/>`, p.left, y, p.right)
-		p.Text(p.left-6, y+4, "end", "soft", number.Name)
+		p.Text(p.left-6, y+4, "end", "soft", number(row))
 	}
 	places := c.Places
 	if places == nil {
@@ -179,19 +179,15 @@ func (c *Chart) drawAxes(p *plane) {
 	p.Height = y + 6
 }
 
-// numbers returns the numbers of the y axis: 1, 2, 5, 10 and so on if it is logarithmic.
-func (c *Chart) numbers(p *plane) (all []Place) {
-	round := ticks(p.y0, p.y1)
-	if c.Log {
-		round = nil
-		for y := p.y0; y <= p.y1; y = roundUp(1.5 * y) {
-			round = append(round, y)
-		}
+// rows returns the numbers of the y axis: 1, 2, 5, 10 and so on if it is logarithmic.
+func (c *Chart) rows(p *plane) (at []float64) {
+	if !c.Log {
+		return ticks(p.y0, p.y1)
 	}
-	for _, y := range round {
-		all = append(all, Place{X: y, Name: number(y)})
+	for y := p.y0; y <= p.y1; y = roundUp(1.5 * y) {
+		at = append(at, y)
 	}
-	return all
+	return at
 }
 
 // shift returns how far right of its places the i-th line is drawn.
