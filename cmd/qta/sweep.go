@@ -504,14 +504,14 @@ func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 func (f *sweepFlags) panelRuns(p paper.Panel) (runs []string) {
 	for _, m := range p.Lines {
 		set := cmp.Or(*f.params, m.Own(), "paper")
-		flags := " -params " + set
+		flags := []string{"-params", set}
 		if set != m.Own() {
 			for _, change := range m.Set {
-				flags += " -set " + change
+				flags = append(flags, "-set", change)
 			}
 		}
 		for _, maze := range p.Mazes {
-			runs = append(runs, "-maze "+maze+flags)
+			runs = append(runs, "-maze "+maze+" "+strings.Join(flags, " "))
 		}
 	}
 	return runs
