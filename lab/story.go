@@ -123,16 +123,16 @@ func unvisited(a *qta.Agent, env *watched) (string, error) {
 	if env.ctx.Err() != nil {
 		return "", context.Cause(env.ctx)
 	}
-	text := ""
+	var text strings.Builder
 	for i := range a.Sizes().Goal {
 		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
 		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
 		if low > most || high < least {
-			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
+			fmt.Fprintf(&text, "; component %d of the desired goals lies between %.4g and %.4g, "+
 				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
 		}
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // span returns the least and the largest of n numbers.
