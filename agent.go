@@ -236,10 +236,10 @@ type Survey struct {
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
-// Survey asks the agent about points, each an observation with the goal
-// achieved there, and draws samples of them as goals. start is an observation.
-// desired is the environment's goal, which UncertaintyGoal may use. All chance
-// depends only on the seed and the step. It panics as [Agent.Value] does.
+// Survey asks the agent about points, and draws samples of them as goals. A point is an
+// observation and the goal achieved there; start is an observation. desired is the
+// environment's goal, for UncertaintyGoal. All chance depends only on the seed and the
+// step. Survey panics as [Agent.Value] does.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}
@@ -255,7 +255,7 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	// Reading R92: the caption's "value function for all states" is the value of
 	// every point as a goal from the start.
 	//
-	// Reading R93: it takes the policy's action and is not clipped; the authors'
+	// Reading R93: this value is of the policy's action and is not clipped; the authors'
 	// script takes the action zero and clips at -50.
 	starts := slices.Repeat([][]float64{start}, len(goals))
 	s.Value = a.Value(starts, goals)
@@ -303,8 +303,8 @@ func (a *Agent) before(i int, c column, now []float64) []float64 {
 }
 
 // Goals returns, in order, the goals that the agent set itself in the environment steps
-// from, ..., to-1. There is one where each episode begins, and one where the goal
-// changes. It panics unless 0 <= from <= to <= Steps().
+// from, ..., to-1. One is set where each episode begins, and one where the goal changes.
+// It panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
@@ -337,7 +337,7 @@ var (
 		"functions that Train calls cannot train it, load it or change its curriculum")
 )
 
-// same reports whether two environments are one instance.
+// same reports whether two environments are the same instance.
 func same(a, b Env) bool {
 	a, b = unscaled(a), unscaled(b)
 	comparable := reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable()
@@ -366,9 +366,9 @@ func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) 
 }
 
 // reenter brings a new environment to where the running episode stands. An environment
-// depends on nothing but its generator and the actions, so the episode is played again.
-// From here on the state is the environment's own, which another machine may round
-// differently from what the replay holds.
+// depends only on its generator and the actions, so that playing the episode again leads
+// to the same state. From here on the agent uses the environment's own state. On another
+// machine its rounding may differ from the replay's.
 //
 // A loaded agent may be given another environment by mistake. To find that out, it first
 // repeats its first ten episodes, or their first 1000 steps.

@@ -30,8 +30,8 @@ func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.dr
 
 // valueEstimator measures uncertainty by the disagreement of the critics' Q-values.
 //
-// Reading R75: the critics disagree about the value of the candidate as a goal from the
-// current state; in the authors' code candidate and current state change places.
+// Reading R75: the disagreement is about the value of the candidate as a goal from the
+// current state. In the authors' code candidate and current state change places.
 type valueEstimator struct{ u *ensemble }
 
 func (e valueEstimator) uncertainty(a *Agent, c candidates, _ stream) []float64 {
@@ -43,8 +43,8 @@ func (e valueEstimator) uncertainty(a *Agent, c candidates, _ stream) []float64 
 
 // noisyEstimator adds the noise of Figure 4, of standard deviation σ, to estimates.
 //
-// Reading R98: the noise comes before the scaling, in the estimates' unit, as in the
-// authors' code; the caption of Figure 4 has "to PUN's uncertainty estimates".
+// Reading R98: the noise is added before the scaling, in the estimates' unit, as in the
+// authors' code. The caption of Figure 4 has "to PUN's uncertainty estimates".
 type noisyEstimator struct {
 	estimator
 	σ float64
@@ -126,10 +126,10 @@ func (e generalExplorer) probability(a *Agent) float64 {
 	return now
 }
 
-// A generalLearner is the paper's learner with options. Critics and heads can learn
-// something else, as other heads say. Equation 4's gradient can stop before the backbone
-// (PredictiveGradient). The targets can follow less often, as in MEGA's code and in
-// VDS's. Gradients can have a limit, as in MEGA's code.
+// A generalLearner is the paper's learner with options. Other implementations of heads
+// can change what critics and heads learn. Equation 4's gradient can stop before the
+// backbone (PredictiveGradient). The targets can follow less often, as in MEGA's code and
+// in VDS's. Gradients can have a limit, as in MEGA's code.
 type generalLearner struct {
 	paperLearner
 	oneBackbone bool    // all critics share it
@@ -273,9 +273,9 @@ func (h *ownTargets) targets(u *ensemble, b *batch, _ stream) {
 
 func (h *ownTargets) criticTargets(i int, b *batch) (y, w []float32) { return h.y[i], b.w }
 
-// bootstrapHeads is Bootstrapped Q-networks (Osband et al., 2016): critics that share one
-// backbone, each of which learns from its own random part of the replay and from its
-// own target.
+// bootstrapHeads is Bootstrapped Q-networks (Osband et al., 2016). The critics share one
+// backbone. Each critic learns from its own random part of the replay and from its own
+// target.
 //
 // The ensemble keeps a copy of the backbone for every critic. The copies start
 // equal and all take the sum of the critics' gradients, so that they stay equal
@@ -365,7 +365,8 @@ func (u *ensemble) sumBackbones() {
 // deepEnsembleHeads is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
 // each learning from its own target, whose predictive heads are Gaussian.
 //
-// Reading R112: a head has a mean for each component of s', and one variance for all.
+// Reading R112: a head predicts a mean for each component of s', and one variance for all
+// components.
 //
 // Differs D11: the paper scores all architectures by "next state prediction
 // discrepancies". Here the score is Equation 5 on the heads' means. The authors' code
@@ -382,11 +383,11 @@ func (*deepEnsembleHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 // 2017, footnote 2).
 const varianceFloor = 1e-6
 
-// gaussianLoss returns one head's loss, the mean over the batch and the
-// components of (s' - μ)²/σ² + ln σ², and sets dp to its gradient with respect
-// to p. A row of p and dp has width means μ and a raw variance z, with σ² =
-// softplus(z) + 1e-6; s is B by width. Up to a constant it is twice the
-// negative log-likelihood (Lakshminarayanan et al., 2017, Equation 1).
+// gaussianLoss returns one head's loss and sets dp to its gradient with respect to p. The
+// loss is the mean over the batch and the components of (s' - μ)²/σ² + ln σ². A row of p
+// and dp has width means μ and a raw variance z, with σ² = softplus(z) + 1e-6; s is B by
+// width. Up to a constant it is twice the negative log-likelihood (Lakshminarayanan et
+// al., 2017, Equation 1).
 //
 // Reading R78: there is no adversarial training, and G members in place of five,
 // as in the authors' code. The critics' loss stays Equation 2.

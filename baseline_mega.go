@@ -6,7 +6,7 @@ import (
 )
 
 // This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on QTA's
-// learner: an episode's goal is the achieved goal of least density, among candidates that
+// learner. An episode's goal is the achieved goal of least density among candidates that
 // the critics consider reachable. The numbers are from the public code of MEGA's authors,
 // with which the paper ran MEGA. The set [MEGA] has MEGA's own learner.
 
@@ -72,10 +72,10 @@ const (
 // Differs D16: MEGA's networks have layer normalization and GELU in every hidden
 // layer, orthogonal initial weights and zero biases.
 //
-// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together, shown
-// every state with the goal pursued as the policy acts on it, and with the environment's
-// goal in the random steps. It adds 1e-8 to the variance, where this package has
-// NormalizerFloor, and clips raw inputs to ±200.
+// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together. It is
+// shown every state on which the policy acts, with the goal pursued. In the random steps
+// it is shown the state with the environment's goal. It adds 1e-8 to the variance, where
+// this package has NormalizerFloor, and clips raw inputs to ±200.
 //
 // Differs D18: the running episode is in the replay. MEGA's code stores whole
 // episodes, so that learning begins up to one episode later, and counts target
@@ -172,9 +172,9 @@ func newCutoff(discount float64, horizon int) cutoff {
 	return cutoff{value: c, lowest: c, floor: floor}
 }
 
-// adapt moves the cutoff by the success rate of a full window: down by 1 where
-// the agent mostly succeeds, up by 1 where it mostly fails. least is the least
-// value among the candidates. If it reports true, the caller empties the window.
+// adapt moves the cutoff by the success rate of a full window: down by 1 if the agent
+// mostly succeeds, and up by 1 if the agent mostly fails. least is the least value among
+// the candidates. If it reports true, the caller empties the window.
 func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	c.lowest = max(c.floor, min(least, c.lowest))
 	successes := 0

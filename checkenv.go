@@ -11,7 +11,7 @@ import (
 )
 
 // CheckEnv checks every sentence of [Env] in at least 16 episodes of random actions, each
-// with horizon steps or half as many, and returns the first mistake as an [*EnvError], or
+// with horizon steps or half as many. It returns the first mistake as an [*EnvError], or
 // nil. Any other error names sizes below 1, numbers that the networks cannot learn from
 // ([State]), actions without effect, or goals that every state reaches or none does.
 // CheckEnv panics if env does, or if horizon is below 1.
@@ -189,9 +189,9 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	return ""
 }
 
-// rewardProblem says what is wrong with three kinds of rewards, or returns "": of each
-// goal of s for itself, of an earlier state for its goal, and of that state for the goal
-// achieved at s, as in hindsight.
+// rewardProblem says what is wrong with a reward, or returns "". It tests each goal of s
+// against itself, other's achieved goal against other's desired goal, and other's
+// achieved goal against the goal achieved at s, as in hindsight.
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {

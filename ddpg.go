@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// This file is the policy of section 3.1, updated "as in DDPG" (Lillicrap et
-// al., 2016), with the exploration of the appendix's table and the input
+// This file is the policy of section 3.1, which is updated "as in DDPG" (Lillicrap et
+// al., 2016). It also has the exploration of the appendix's table, and the input
 // normalizer.
 
 // Act returns the policy's action for an observation and a goal, without exploration. Its
@@ -73,8 +73,8 @@ func (a *Agent) policyGradient(x matrix) float64 {
 	return cost - q
 }
 
-// actionGradient returns the mean 1/B Σ 1/G Σ_i Q_i(x) and sets da, B by action, to its
-// gradient with respect to the action columns of x, which are the last.
+// actionGradient returns the mean 1/B Σ 1/G Σ_i Q_i(x). It sets da, B by action, to the
+// mean's gradient with respect to the action columns of x, which are the last columns.
 func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 	last := len(u.critics[0].q.layers)
 	dq := u.pass.dx[last].slice(0, x.rows)
@@ -125,8 +125,8 @@ func (paperExplorer) savedState() savedState { return nil }
 // perturb adds Gaussian noise of standard deviation ε to each component and clips it to
 // [-1, 1]. With probability p it reports that a random action is to take its place.
 //
-// Reading R20: the table's ε is the standard deviation of the noise and p_random
-// action the probability of replacing the action, as in HER's code and the authors'.
+// Reading R20: the table's ε is the standard deviation of the noise, and p_random action
+// is the probability of replacing the action. HER's code and the authors' do the same.
 func (a *Agent) perturb(action []float64, p float64) (random bool) {
 	ε := a.params.ActionNoise
 	rng := a.exploration.Rand

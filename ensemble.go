@@ -45,11 +45,11 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	return u, nil
 }
 
-// Learn makes one update on a minibatch: each critic and its head descend Equations 2
-// and 4 as one loss, and the target critics follow by Equation 3. y are the values
-// that Q(s, a, g) should have, from [PUN.Targets] or elsewhere. It returns both
-// losses, as means over the ensemble. After a [*NumericError], which reports a loss
-// that is not finite, continue from a saved ensemble.
+// Learn makes one update on a minibatch. Each critic and its head descend Equations 2 and
+// 4 as one loss, and the target critics follow by Equation 3. y are the values that Q(s,
+// a, g) should have, from [PUN.Targets] or elsewhere. It returns both losses, as means
+// over the ensemble. After a [*NumericError], which reports a loss that is not finite,
+// continue from a saved ensemble.
 func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, head float64, err error) {
 	if len(observations) == 0 {
 		panic("qta: PUN: no transition to learn from")

@@ -71,8 +71,8 @@ func (e *EnvError) Error() string {
 // On another machine an environment may round differently. A difference of at most a
 // millionth of the number's largest magnitude in the episode is rounding. A larger one is
 // rounding too if it began below 1e-8 of that magnitude and grew at most a hundredfold in
-// each step, as the last digits of a chaotic motion do. If the environment has changed,
-// there is a jump.
+// each step. The last digits of a chaotic motion grow in this way. A changed environment
+// causes a jump.
 func FirstJump(was, now [][]float64) (step, number int) {
 	const (
 		tolerance = 1e-6

@@ -37,7 +37,7 @@ type curriculum interface {
 	savedState() savedState      // what training changes
 }
 
-// curriculumDefaults are the methods of a curriculum that only chooses goals.
+// curriculumDefaults has the other methods for a curriculum that only chooses goals.
 type curriculumDefaults struct{}
 
 func (curriculumDefaults) ready(Env) error             { return nil }
@@ -53,8 +53,8 @@ type paperCurriculum struct{ curriculumDefaults }
 
 // goal draws one of the candidates by Equation 6 and returns its goal.
 //
-// Reading R23: uncertainties are scaled over the candidates that the threshold has
-// left; sections 3.2 and 3.3 name no order of the two.
+// Reading R23: uncertainties are scaled after the threshold, over the candidates that
+// pass it; sections 3.2 and 3.3 name no order of the two.
 //
 // Reading R22: before InitialSteps the goal is drawn uniformly from the goals achieved.
 // The authors' code does the same for one step more; the table says "initial random
@@ -85,8 +85,8 @@ func (a *Agent) randomGoal() []float64 {
 }
 
 // drawCandidates returns all transitions, or N of them if there are more. Every choice of
-// N is equally likely. They stay in the order in which they were stored. Each in turn is
-// taken with a probability: the number of places left, divided by the number of
+// N is equally likely. Transitions stay in the order in which they were stored. Each in
+// turn is taken with a probability: the number of places left, divided by the number of
 // transitions left.
 //
 // Reading R24: a candidate is a state the agent has been in, from the running
@@ -119,8 +119,8 @@ func (a *Agent) drawCandidates() []int {
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
 // Row k of x begins with s_k and g_k. There are d matrices of actions. Row k of
-// actions[j] is a_j, which is written to the last columns of x. The paper's deviation is
-// [HeadDeviation].
+// actions[j] is a_j, which uncertainty writes to the last columns of x. The paper's
+// deviation is [HeadDeviation].
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
@@ -157,8 +157,8 @@ func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
 	}
 }
 
-// chunkRows is how many rows go through the networks at a time, so that many rows need
-// little memory beside their own.
+// chunkRows is how many rows go through the networks at a time, so that the networks'
+// outputs for many rows need little memory.
 const chunkRows = 384
 
 // drawActions draws the d actions of Equation 5, which are the same for all n candidates.
@@ -199,7 +199,7 @@ func (a *Agent) candidates(transitions []int, first bool) candidates {
 }
 
 // An estimator says how uncertain the agent is about candidates. The paper's estimator is
-// Equation 5; the methods that the paper compares QTA with have others.
+// Equation 5; methods that the paper compares QTA with have other estimators.
 type estimator interface {
 	uncertainty(a *Agent, c candidates, rng stream) []float64
 }
@@ -215,8 +215,8 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // inputs returns a row of s_k and g_k for each candidate: the networks' inputs in
 // Equation 5.
 //
-// Reading R27: a candidate's state is the one the agent was in, and its goal
-// the one that UncertaintyGoal names.
+// Reading R27: a candidate's state is the state the agent was in, and the critics' goal
+// is the one that UncertaintyGoal names.
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
 // the prediction is learned to be agnostic to the choice of goal". [Paper] has the

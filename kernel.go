@@ -32,8 +32,8 @@ func rowMajor(rows, cols int, data []float32) matrix {
 // newMatrix returns a row-major matrix of zeros.
 func newMatrix(rows, cols int) matrix { return rowMajor(rows, cols, make([]float32, rows*cols)) }
 
-// newScratch is newMatrix with a cache line's room after each row: rows of a power of
-// two would share a few sets of the cache, and drive each other out.
+// newScratch is newMatrix with a cache line's room after each row. Without this room,
+// rows of a power of two would share a few sets of the cache, and drive each other out.
 func newScratch(rows, cols int) matrix {
 	const line = 16
 	m := newMatrix(rows, cols+line)
@@ -372,8 +372,8 @@ func (t *transposition) do(lo, hi int) {
 	dst := t.dst.columns(lo, hi)
 	src := t.src.slice(lo, hi)
 	r := transposeVector(t.kernel, dst, src)
-	// Four rows of src at a time: each pass writes 16 adjacent bytes of a row
-	// of dst, where the plain double loop writes 4 and misses the cache.
+	// The loop takes four rows of src at a time. Each pass writes 16 adjacent bytes of a
+	// row of dst. The plain double loop would write 4, and miss the cache.
 	for ; r+4 <= src.rows; r += 4 {
 		r0, r1, r2, r3 := src.row(r), src.row(r+1), src.row(r+2), src.row(r+3)
 		for j := range r0 {

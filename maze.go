@@ -25,9 +25,9 @@ const maxMazeCells = 10000
 // and a column in cells: the center of the first cell within the ring is
 // (1.5, 1.5). A Maze never changes: environments and goroutines may share it.
 //
-// Two free cells that touch only at a corner are connected, because the agent
-// can pass between the two walls there: a step is made in pieces and tests only
-// the cells in which these end.
+// Two free cells that touch only at a corner are connected, because the agent can pass
+// between the two walls there. A step is made in pieces, and only the cells in which
+// pieces end are tested for walls.
 type Maze struct {
 	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
 	free        []cell   // the free cells, row by row: for VDS
@@ -101,7 +101,7 @@ func mMaze(height, width int) string {
 func squareWave(n int) string {
 	corridors := strings.Repeat(".#", n) + ".\n"
 	bottom := strings.Repeat("...#", (n+1)/2) // bridges two corridors, and the next two
-	top := "S#" + strings.Repeat("...#", n/2) // and between those
+	top := "S#" + strings.Repeat("...#", n/2) // bridges the corridors between those pairs
 	if n%2 == 1 {
 		top += "G"
 	} else {
@@ -118,12 +118,11 @@ type mazeEnv struct {
 	goal     [2]float64
 }
 
-// Env returns a new environment in which an agent sees its position and the
-// goal's, and moves by its action. Each of these vectors is a row and a column,
-// in cells. An episode's start and goal are drawn from squares of half side
-// [RegionRadius] around the centers of the two cells; a goal is reached closer
-// than [GoalRadius]; walls stop the agent. Methods panic if a vector has
-// another length, or if an action is NaN.
+// Env returns a new environment in which an agent sees its position and the goal's, and
+// moves by its action. Each of these vectors is a row and a column, in cells. An
+// episode's start and goal are drawn from squares of half side [RegionRadius] around the
+// centers of the two cells. A goal is reached closer than [GoalRadius]. Walls stop the
+// agent. Methods panic if a vector has another length, or if an action is NaN.
 func (m *Maze) Env() GoalSampler { return &mazeEnv{maze: m} }
 
 // Sizes implements [Env].
@@ -131,10 +130,9 @@ func (e *mazeEnv) Sizes() Sizes { return Sizes{Observation: 2, Goal: 2, Action: 
 
 // Reset implements [Env], with four numbers from rng.
 //
-// Reading R100: Figure 1 colors the start and goal regions and gives no size.
-// Here they are squares of half side 0.3 around the centers of the two cells,
-// and both points are drawn anew for each episode, as in the authors' public
-// code.
+// Reading R100: Figure 1 colors the start and goal regions and gives no size. Here they
+// are squares of half side 0.3 around the centers of the two cells. Both points are drawn
+// anew for each episode, as in the authors' public code.
 func (e *mazeEnv) Reset(rng *rand.Rand) State {
 	e.position = around(rng, e.maze.start, RegionRadius)
 	e.goal = around(rng, e.maze.goal, RegionRadius)
@@ -155,8 +153,8 @@ func (e *mazeEnv) state() State {
 	return State{Observation: e.position[:], Achieved: e.position[:], Desired: e.goal[:]}
 }
 
-// Step implements [Env]. The agent moves in ten straight pieces, each a tenth
-// of the action; when one would end in a wall, it and the rest are dropped.
+// Step implements [Env]. The agent moves in ten straight pieces, each a tenth of the
+// action; when a piece would end in a wall, that piece and the rest are dropped.
 // Components of the action outside [-1, 1] are clipped.
 //
 // Reading R67: the paper has "a dot agent with continuous action and state spaces"; how it
@@ -205,14 +203,14 @@ func goalReward(achieved, desired []float64, radius float64) float64 {
 // number of steps from the center of the start cell to the farthest point of
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
-// Differs D7: the paper says that no agent is faster. A diagonal step has
-// length √2, and an agent may start and end nearer than the centers of the
-// regions: eight steps can reach the goal of 4x5, whose path length is 9.
+// Differs D7: the paper says that no agent is faster. But a diagonal step has length √2,
+// and an agent may start and end nearer than the centers of the regions. Eight steps can
+// reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
-	// Reading R69: steps are those of [Maze.Hops], of 10 points per cell and axis. They
-	// give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2 (left)
-	// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of
-	// all, which in the paper's mazes is as far.
+	// Reading R69: steps are counted by [Maze.Hops] with 10 points per cell and axis.
+	// They give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2
+	// (left) has one more for 4x5 to 7x5. The authors' public code takes the farthest
+	// point of the whole maze, which in the paper's mazes is equally far.
 	l := m.Hops(10)
 	goal := m.Goal()
 	steps := 0
@@ -241,11 +239,10 @@ func (l *Lattice) Point(k int) [2]float64 {
 	return [2]float64{(float64(k/l.Cols) + 0.5) / n, (float64(k%l.Cols) + 0.5) / n}
 }
 
-// Hops returns the number of steps from the center of the start cell to each of
-// perCell by perCell points of every cell, at least 1, and -1 for points that
-// cannot be reached. Figure 5 uses perCell 10. If perCell is even, no point is
-// the center; the nearest one with the larger row and column has 0. Hops panics
-// if perCell is less than 1.
+// Hops returns the number of steps from the center of the start cell to each of perCell
+// by perCell points of every cell. It is -1 for points that cannot be reached. Figure 5
+// uses perCell 10. If perCell is even, no point is the center; the nearest one with the
+// larger row and column has 0. Hops panics if perCell is less than 1.
 func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
 		panic("qta: Hops needs at least one point per cell")
@@ -259,9 +256,10 @@ func (m *Maze) Hops(perCell int) *Lattice {
 
 	// Reading R70: the paper does not say how it finds its optimal values. This is the
 	// breadth-first search of the authors' public code, except that theirs starts at the
-	// center itself (1 to 5 % of the points differ by a hop, no path length does). A hop goes
-	// from a point to any other at most one cell away. Of its ten pieces only the ends of the
-	// first and the last are tested for walls, so it may cut a corner.
+	// center itself. For 1 to 5 % of the points this changes the result by a hop, but for
+	// no path length. A hop goes from a point to any other at most one cell away. Of its
+	// ten pieces only the ends of the first and the last are tested for walls, so it may
+	// cut a corner.
 	queue := []int{start}
 	for len(queue) > 0 {
 		from := queue[0]
@@ -283,8 +281,8 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	return l
 }
 
-// hopIsFree reports whether a hop from point k, by so many rows and columns of
-// points, ends its first and its last piece in free cells.
+// hopIsFree reports whether a hop from point k, by the given rows and columns of points,
+// ends its first and its last piece in free cells.
 func (m *Maze) hopIsFree(l *Lattice, k, rows, cols int) bool {
 	row, col := k/l.Cols, k%l.Cols
 	// firstPiece returns the row, or the column, of the cell at (i + 1/2 + hop/substeps)/PerCell.
@@ -293,10 +291,10 @@ func (m *Maze) hopIsFree(l *Lattice, k, rows, cols int) bool {
 		m.Free(firstPiece(row, rows), firstPiece(col, cols))
 }
 
-// OptimalValue returns the value of a goal hops steps away, where rewards are
-// discounted by γ: -(1 + γ + ... + γ^(hops-2)), since the last step earns 0.
-// With γ = 1 it is the largest sum of rewards, -(hops-1). For 0 hops it is 0;
-// for a negative number, as of a point that cannot be reached, it panics.
+// OptimalValue returns the value of a goal hops steps away, with rewards discounted by γ:
+// -(1 + γ + ... + γ^(hops-2)). The last step earns 0. With γ = 1 this is the largest sum
+// of rewards, -(hops-1). For 0 hops it is 0. For a point that cannot be reached, hops is
+// negative, and OptimalValue panics.
 //
 // It implements QTA, the optimal return (Section 4).
 func OptimalValue(γ float64, hops int) float64 {
@@ -312,11 +310,11 @@ func OptimalValue(γ float64, hops int) float64 {
 	return sum
 }
 
-// ParseMaze reads a map, one line of text to a row: '#' is a wall, ' ' or '.' a free
-// cell, S the start and G the goal, each once. Cells that are not drawn, or cannot be
-// reached from S, are wall. The maze is what remains, inside a ring of walls one cell
-// thick, whatever surrounded it. With the ring it may have 10,000 cells. Errors name the
-// line and the column, counted from 1.
+// ParseMaze reads a map with a line of text for each row. '#' is a wall, '.' or ' ' is a
+// free cell, and S and G are the one start and the one goal. Cells that are not drawn, or
+// cannot be reached from S, are wall. The maze is what remains, inside a ring of walls
+// one cell thick, whatever surrounded it. With the ring it may have 10,000 cells. Errors
+// name the line and the column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
 	var t mazeText
 	if err := t.read(text); err != nil {

@@ -28,8 +28,8 @@ func newLayer(params []float32, in, out int) layer {
 
 // initialize draws the weights and biases of a layer uniformly from ±1/√in.
 //
-// Reading R73: the paper names no initialization; this is how PyTorch's linear
-// layers start, which the authors' code uses.
+// Reading R73: the paper names no initialization. PyTorch's linear layers, which the
+// authors' code uses, start in this way.
 func (l layer) initialize(rng *rand.Rand) {
 	bound := 1 / math.Sqrt(float64(l.w.rows))
 	for _, p := range [][]float32{l.w.data, l.b} {
@@ -76,7 +76,7 @@ func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, e epilogue
 //
 //	dx = dy Wᵀ
 //
-// e says what else happens to dx. wT is scratch, out by in.
+// e is the epilogue of this product. wT is scratch, out by in.
 func (l layer) inputGradient(w *workers, dx, dy, wT matrix, e epilogue) {
 	w.transpose(wT, l.w)
 	w.mul(dx, dy, wT, e)

@@ -8,7 +8,7 @@ import (
 // This file has functions of float64, and random numbers. Each purpose has a generator of
 // its own; all generators come from one seed.
 
-// The functions of package math that are not exactly rounded have assembly on some
+// Some functions of package math are not exactly rounded. They have assembly on some
 // architectures and fused operations on others, so that their last bits depend on the
 // machine. The functions below use only operations that IEEE 754 rounds in one way. Each
 // product that is added is converted first, which forbids the compiler to fuse product

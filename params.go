@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// Params holds every setting of the algorithm and of its rivals. A
-// field's tag "source" says where its value in [Paper] comes from: "Table" is
-// the appendix's, a Reading a choice that the paper leaves open. Its tag
-// "range" is an interval or a list of words.
+// Params holds every setting of the algorithm and of its rivals. A field's tag "source"
+// says where its value in [Paper] comes from: "Table" is the appendix's table, and a
+// Reading is a choice that the paper leaves open. Its tag "range" is an interval or a
+// list of words.
 type Params struct {
 	Algorithm
 	Departures

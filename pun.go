@@ -110,9 +110,9 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	return sum / float64(B)
 }
 
-// HeadDeviation sets u, of B values, to the disagreement of the G predictive heads: the
-// sample standard deviation over the heads of each component, and then the mean over the
-// components. u is in the components' unit. With one head it is 0.
+// HeadDeviation sets u, of B values, to the disagreement of the G predictive heads. For
+// each component it takes the sample standard deviation over the heads, and then the mean
+// over the components. u is in the components' unit. With one head it is 0.
 //
 // heads[i] are head i's predictions, B rows of equal width. The first width components
 // of a row count.
@@ -211,7 +211,7 @@ func (paperHeads) headTarget(r *replay, i int) []float64 { return r.nextObservat
 // targets sets b.y, which is the same for all critics.
 //
 // Reading R6: a' comes from the target policy given (s', g), as in DDPG and in the
-// authors' code; Equation 1 has π_θ(·|s'), the policy's own symbol, and no goal.
+// authors' code. Equation 1 has π_θ(·|s'), the policy's own symbol, and no goal.
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
@@ -282,7 +282,8 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // Differs D29: the gradient of both losses continues through ξ into the critic's
 // backbone, and the critic's optimizer descends their sum there. The text announces "a
 // joint loss function" for the critics only, and the authors' heads take a step of their
-// own. results/README.md says what this gains, and how well a separate step does.
+// own. results/README.md says what the joint step gains, and how well a separate step
+// does.
 //
 // Reading R13: the head's own layer moves at the predictive network's rate, the backbone
 // at the critic's. In the authors' code the backbone moves at both rates.

@@ -125,9 +125,9 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 // LearningStarts. An episode runs to its horizon whatever goals it reaches.
 //
 // Reading R115: "Whenever the agent successfully reaches its goal, a new goal is sampled"
-// is read as at once, before the step's update; in the authors' code it is after. At an
-// episode's last step none is sampled, because the next episode begins with its own first
-// goal.
+// is read as at once, before the step's update. The authors' code samples after the
+// update. At an episode's last step none is sampled, because the next episode begins with
+// its own first goal.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {
@@ -293,8 +293,8 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 
 // Evaluate runs rollouts of Horizon steps each and returns how they fared. The policy
 // pursues the environment's own goals, without exploration. The seed decides starts and
-// goals. The error says which argument is not allowed; it is an [*EnvError] if env breaks
-// its contract, and a [*NumericError] if an action is not a number.
+// goals. The error is an [*EnvError] if env breaks its contract, and a [*NumericError] if
+// an action is not a number. Any other error says which argument is not allowed.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err

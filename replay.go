@@ -10,8 +10,8 @@ import (
 // in the same episode (HER), and prioritized experience replay (PER).
 
 // futureStep returns the step whose achieved goal transition i is relabeled with. It is
-// one of i to n-1, where n is the length of i's trajectory so far; given u uniform on
-// [0, 1), all are equally likely.
+// one of the steps i to n-1, where n is the index after the last transition of i's
+// trajectory so far. If u is uniform on [0, 1), all of them are equally likely.
 //
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
@@ -64,13 +64,13 @@ func SampleProbabilities(P, p []float64, α float64) {
 }
 
 // ImportanceWeights sets w to the weights that undo the bias of drawing transitions with
-// probabilities P from a buffer of n: w_j = (1/n · 1/P_j)^β, divided by the largest
+// probabilities P from a buffer of n. w_j is (1/n · 1/P_j)^β, divided by the largest
 // weight in the buffer. The largest weight is that of the smallest probability, least. If
 // least is zero, the weights are not divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs D2: the display has 1/p_j, two lines after calling p a priority; Schaul et al.
+// Differs D2: the display has 1/p_j, two lines after calling p a priority. Schaul et al.
 // (2016, section 3.4) have the probability P(j), which undoes the bias. With the table's
 // α of 1, the two forms differ by a factor. Division by the largest weight cancels it and
 // leaves (p_min/p_j)^β.
@@ -192,12 +192,12 @@ func (uniformSampler) savedState() savedState { return nil }
 
 // prioritizedSampler is PER of section 3.3.
 //
-// Reading R33: a new transition takes the largest priority seen so far, as in PER's
-// Algorithm 1 (Schaul et al., 2016), and at least 1, as in the authors' code.
+// Reading R33: a new transition gets the largest priority seen so far, as in PER's
+// Algorithm 1 (Schaul et al., 2016). It is at least 1, as in the authors' code.
 //
-// Reading R34: the transitions of a minibatch are drawn one by one, with
-// replacement, as in the authors' code; Schaul et al. (2016, appendix B.2.1)
-// draw one from each of as many equal parts of the sum.
+// Reading R34: the transitions of a minibatch are drawn one by one, with replacement, as
+// in the authors' code. Schaul et al. (2016, appendix B.2.1) divide the sum into as many
+// equal parts and draw one transition from each.
 //
 // Reading R105: if a transition is drawn twice, with two goals, it keeps the priority of
 // its last row.
@@ -291,14 +291,14 @@ func (s *prioritizedSampler) savedState() savedState {
 	return savedState{&s.largest, terms, rebuildTree}
 }
 
-// A sumTree holds a weight for each of a growing number of leaves, and draws a
-// leaf with probability proportional to its weight, in logarithmic time (Schaul et
-// al., 2016, appendix B.2.1).
+// A sumTree holds a weight for each of a growing number of leaves. It draws a leaf with
+// probability proportional to the leaf's weight, in logarithmic time (Schaul et al.,
+// 2016, appendix B.2.1).
 //
-// Node 1 is the root, nodes 2i and 2i+1 are the children of node i, and the
-// leaves are the last half. Each inner node is always the sum of its two
-// children as rounded, so that a tree rebuilt from its leaves is the same to
-// the bit. Leaves not yet in use weigh zero, which changes no sum.
+// Node 1 is the root, nodes 2i and 2i+1 are the children of node i, and the leaves are
+// the last half. Each inner node is always the rounded sum of its two children. So a tree
+// that is rebuilt from its leaves is the same to the bit. Leaves not yet in use weigh
+// zero, which changes no sum.
 type sumTree struct {
 	sum   []float64 // of the weights below a node
 	least []float64 // the smallest positive weight below a node, else +Inf
