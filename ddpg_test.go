@@ -23,8 +23,8 @@ func exploredActions(t *testing.T, c, randomAction float64) (actions [][]float64
 	return actions
 }
 
-// countBelow counts the actions whose first component is at most a bound, whose second is,
-// of which both are, and whose first is in two steps in a row.
+// countBelow counts actions by which components are at most a bound: the first one, the
+// second one, both, and the first one in two steps in a row.
 func countBelow(actions [][]float64, bound float64) (first, second, both, twice int) {
 	before := false
 	for _, action := range actions {
@@ -64,7 +64,7 @@ func TestExploration(t *testing.T) {
 	}
 }
 
-// count is 1 for what is.
+// count returns 1 for true.
 func count(is bool) int {
 	if is {
 		return 1
@@ -72,8 +72,8 @@ func count(is bool) int {
 	return 0
 }
 
-// A normalizer counts from 1, with a sum of 0: of 3 and 6 the mean is 3 and the variance 6.
-// Its floor is one of the deviation.
+// A normalizer counts from 1, with a sum of 0. So the mean of 3 and 6 is 3 and the variance
+// is 6. The floor limits the deviation.
 func TestNormalizer(t *testing.T) {
 	for floor, scale := range map[float64]float64{0.1: 1 / math.Sqrt(6), 4: 0.25} {
 		p := Paper()
@@ -92,8 +92,8 @@ func TestNormalizer(t *testing.T) {
 }
 
 // At an episode's end the normalizers are shown nine of its transitions, drawn with
-// replacement: of each the state before the step, and the goal as in a minibatch, four of
-// five relabeled. A state is 10^k here, so that the digits of their sum count them.
+// replacement. They see the state before the step, and the goal as in a minibatch: four of
+// five are relabeled. Here state k is 10^k, so the digits of the sum count the states.
 func TestNormalizersShown(t *testing.T) {
 	const showings = 2000
 	a := linearAgent(t, linearNetworks{}, 1, "NormalizerDraws=9 HindsightRatio=4")

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A PUN learns from an agent's minibatches what the agent's ensemble learns, to
-// the bit, and answers as it does.
+// From an agent's minibatches a PUN learns the same as the agent's ensemble, to the bit, and
+// then answers the same.
 func TestPUNIsTheAgents(t *testing.T) {
 	for _, changes := range []string{"", "Critics=2", "Critics=5",
 		"Curriculum=her UncertaintyGoal=desired", "UncertaintyNoise=1"} { // no part of an answer
@@ -108,8 +108,8 @@ func learnMore(t testing.TB, u *PUN, updates int) {
 	}
 }
 
-// Saved and loaded between any two updates, a PUN learns on to the same bytes,
-// which its seed decides.
+// A PUN that is saved and loaded between two updates learns on to the same bytes. Another
+// seed gives other bytes.
 func TestPUNContinues(t *testing.T) {
 	want := marshal(t, learnedPUN(t, 12, 7))
 	for n := range 13 {
@@ -142,11 +142,14 @@ func TestNewPUNRefuses(t *testing.T) {
 	}
 }
 
-// A call that does not fit, or whose numbers are none, panics and changes nothing.
+// A call whose rows do not fit, or with a number that is not finite, panics and changes
+// nothing.
 func TestPUNPanics(t *testing.T) {
 	u := learnedPUN(t, 1, 7)
 	before := marshal(t, u)
-	s, a, y := [][]float64{{1, 2}, {3, 4}}, [][]float64{{1}, {2}}, []float64{1, 2}
+	s := [][]float64{{1, 2}, {3, 4}}
+	a := [][]float64{{1}, {2}}
+	y := []float64{1, 2}
 	bad := [][]float64{{1, 2}, {3, 1e39}}
 	for name, f := range map[string]func(){
 		"a goal":                func() { u.Learn(s, a, a, s, y) },
@@ -174,7 +177,7 @@ func TestPUNPanics(t *testing.T) {
 	}
 }
 
-// A number gone wrong is an error that names whose it is, and is not saved.
+// If a number goes wrong, the error names its network, and the PUN is not saved.
 func TestPUNNumericError(t *testing.T) {
 	for want, spoil := range map[string]func(u *PUN, y []float64){
 		"critics":          func(_ *PUN, y []float64) { y[0] = 3e38 }, // whose gradient is infinite

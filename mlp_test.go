@@ -33,7 +33,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// passes returns what a net makes of inputs x and output gradients dy, by a number of threads:
+// passes runs a net with a number of threads, on inputs x and output gradients dy. It returns
 // the outputs of three functions, and two gradients.
 func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float32 {
 	w := newWorkers(threads)
@@ -53,9 +53,9 @@ func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float3
 	}
 }
 
-// The twin computes in float64 what the package computes in float32, one number
-// at a time, and shares no arithmetic with it. Gradients are central differences
-// of its losses.
+// The functions twin... compute in float64 what the package computes in float32. They go
+// number by number and share no arithmetic with the package. Gradients are central
+// differences of their losses.
 
 // twinForward runs one row through a net. It returns the last hidden layer's
 // output too.
@@ -105,7 +105,7 @@ func twinCriticLoss(h heads, critic float64Net, b *batch, i int) (mean float64) 
 	return mean
 }
 
-// twinHeadLoss is the loss of critic i's head on a minibatch, where a row's is given.
+// twinHeadLoss is the loss of critic i's head on a minibatch, the mean of loss over rows.
 func twinHeadLoss(h heads, critic float64Net, head float64Layer, b *batch, i int, loss func(p, s []float64) float64) (mean float64) {
 	for k := range b.x.rows {
 		if headLearns(h, i, b.transitions[k]) {
@@ -132,15 +132,16 @@ func headLearns(h heads, i, transition int) bool {
 	return !ok || inMask(b.seed, transition, i)
 }
 
-// prioritiesOf, learnerOf and averageOf return parts of an agent.
+// prioritiesOf returns the sampler of an agent with prioritized replay.
 func prioritiesOf(a *Agent) *prioritizedSampler {
-	a.sampler.savedState() // by which all transitions have a priority
+	a.sampler.savedState() // gives all transitions a priority
 	if s, ok := a.sampler.(tdSampler); ok {
 		return s.prioritizedSampler
 	}
 	return a.sampler.(*prioritizedSampler)
 }
 
+// learnerOf returns the learner that makes one update, without a moving average.
 func learnerOf(a *Agent) learner {
 	switch l := unwrapped(a.learner).(type) {
 	case *movingAverage:
@@ -150,6 +151,7 @@ func learnerOf(a *Agent) learner {
 	}
 }
 
+// averageOf returns the moving average of an agent's critics, or nil.
 func averageOf(a *Agent) []*critic {
 	if m, ok := unwrapped(a.learner).(*movingAverage); ok {
 		return m.critics
@@ -157,7 +159,8 @@ func averageOf(a *Agent) []*critic {
 	return nil
 }
 
-// unwrapped returns what makes one update, whenever it is due, and update makes it.
+// unwrapped returns the learner that makes one update, not several and not only when they
+// are due.
 func unwrapped(l learner) learner {
 	if r, ok := l.(repeatingLearner); ok {
 		return r.learner
@@ -165,6 +168,7 @@ func unwrapped(l learner) learner {
 	return l
 }
 
+// update makes one update.
 func (a *Agent) update() error { return unwrapped(a.learner).update(a) }
 
 // twinParams returns a layer's parameters in the order in which the package
@@ -205,10 +209,11 @@ func twinDeviation(predictions [][]float64) float64 {
 	return mean
 }
 
-// twinSampleDeviation is written by pairs: the variance is half the mean
-// squared difference of two different elements.
+// twinSampleDeviation goes over pairs: the variance is half the mean squared difference of
+// two different elements.
 func twinSampleDeviation(x []float64) float64 {
-	square, pairs := 0.0, 0
+	square := 0.0
+	pairs := 0
 	for i := range x {
 		for j := range i {
 			square += math.Pow(x[i]-x[j], 2)

@@ -100,8 +100,8 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	return a, env
 }
 
-// poison writes a NaN into an agent's networks whose name begins so. An index below 0
-// counts from the end.
+// poison writes a NaN into each network of an agent whose name begins with network. An index
+// below 0 counts from the end.
 func poison(t *testing.T, a *Agent, network string, index int) {
 	t.Helper()
 	found := false
@@ -117,16 +117,16 @@ func poison(t *testing.T, a *Agent, network string, index int) {
 	}
 }
 
-// Training stops with an error that names the step, and the network whose numbers went
-// wrong. Numbers that no update uses are found by the next evaluation.
+// If a number goes wrong, training stops with an error that names the step and the network.
+// A number that no update uses is found by the next evaluation.
 func TestNumericError(t *testing.T) {
 	const noUpdates = "LearningStarts=1000"
 	for _, test := range []struct {
 		poisoned string // after step 12
 		index    int
 		changes  string
-		network  string
-		step     int // or the next
+		network  string // that the error names
+		step     int    // of the error, or the one before it
 	}{
 		{"policy", -1, "", "policy", 12},
 		{"target policy", -1, "", "critics", 12},
@@ -168,8 +168,8 @@ func TestNumericError(t *testing.T) {
 	}
 }
 
-// trainError trains an agent for a lineEnv, after some steps in one that is in order, and
-// compares the beginning of the error.
+// trainError trains an agent first for some steps in a lineEnv without a fault, and then in
+// env. It compares the beginning of the error.
 func trainError(t *testing.T, before int, env, evaluation Env, o TrainOptions, want string) *Agent {
 	t.Helper()
 	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
@@ -183,8 +183,8 @@ func trainError(t *testing.T, before int, env, evaluation Env, o TrainOptions, w
 	return a
 }
 
-// What Train refuses: other sizes, one instance for training and evaluation, and an
-// evaluation without steps or rollouts. Environments that cannot be compared count as two.
+// Train refuses other sizes, one instance for training and evaluation, and an evaluation
+// without steps or rollouts. Environments that Go cannot compare count as two.
 func TestTrainArguments(t *testing.T) {
 	type incomparable struct {
 		*lineEnv
@@ -212,13 +212,13 @@ func TestTrainArguments(t *testing.T) {
 // badState returns a lineEnv whose states are changed.
 func badState(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onState: change} }
 
-// An environment that breaks its contract ends training with an error that names the step
-// and what is wrong, in training's environment or in the evaluation's. After an error within
-// a step the agent can neither be saved nor train on.
+// An environment that breaks its contract ends training. The error names the step and what
+// is wrong, in the environment of training or of the evaluation. After an error within a step
+// the agent can neither be saved nor train on.
 func TestTrainErrors(t *testing.T) {
 	const training, evaluation = true, false
 	for _, test := range []struct {
-		in     bool
+		in     bool // training or evaluation
 		broken *lineEnv
 		want   string
 	}{
@@ -257,8 +257,8 @@ func TestTrainErrors(t *testing.T) {
 	}
 }
 
-// Within an episode, here after its third step, training goes on only in an environment that
-// answers as the one it began in.
+// After an interruption within an episode, here after its third step, training goes on only
+// in an environment that gives the same answers as before.
 func TestTrainElsewhere(t *testing.T) {
 	for _, test := range []struct {
 		other *lineEnv
@@ -274,7 +274,8 @@ func TestTrainElsewhere(t *testing.T) {
 	}
 }
 
-// In steady state an update allocates nothing, nor does one of a PUN.
+// An update of an agent allocates nothing after the first one. Neither does an update of a
+// PUN.
 func TestUpdateAllocates(t *testing.T) {
 	large := Preset{"large enough for threads", tiny(Paper(), "HiddenSize=100 Batch=200")}
 	for _, v := range append(tinyVariants(), large) {
@@ -297,13 +298,15 @@ func TestUpdateAllocates(t *testing.T) {
 	}
 }
 
-// onePass is how many multiply-adds a critic has for one row, W of docs/machines.md.
+// onePass returns how many multiply-adds a critic needs for one row. It is W of
+// docs/machines.md.
 func onePass(p Params, s Sizes) float64 {
 	h := float64(p.HiddenSize)
 	return float64(s.Observation+s.Goal+s.Action)*h + float64(p.HiddenLayers-1)*h*h + h
 }
 
-// multiplyAdds is about how many one update has, as docs/machines.md counts them.
+// multiplyAdds returns about how many multiply-adds an update needs, as docs/machines.md
+// counts them.
 func multiplyAdds(p Params, s Sizes) float64 {
 	g := float64(p.Critics)
 	passes := 5*g + 6
@@ -331,7 +334,8 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// A disturber does within an agent's training what is allowed, and tries what is not.
+// A disturber calls the agent's methods within its training, also those that are refused
+// there.
 type disturber struct {
 	*testing.T
 	agent *Agent
@@ -339,7 +343,7 @@ type disturber struct {
 	tried map[string]bool // where it has tried
 }
 
-// try calls what would change training.
+// try calls the methods that would change training. All are refused.
 func (d *disturber) try(where string) {
 	d.tried[where] = true
 	o := TrainOptions{Steps: d.agent.Steps(), EvalEvery: 1, Rollouts: 1}
@@ -366,7 +370,8 @@ func (d *disturber) ask(observation, goal []float64) {
 	}
 }
 
-// env returns an environment that tries in each method, and asks and overwrites actions.
+// env returns an environment that calls try in each method. It also asks the agent, and
+// overwrites actions.
 func (d *disturber) env(whose string) *lineEnv {
 	return &lineEnv{
 		onReset: func(*lineEnv) { d.try(whose + " Reset") },
@@ -382,15 +387,15 @@ func (d *disturber) env(whose string) *lineEnv {
 	}
 }
 
-// NextGoal makes the disturber a curriculum, HER's.
+// NextGoal makes the disturber a curriculum, which sets HER's goals.
 func (d *disturber) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
 	d.try("NextGoal")
 	return ownHER(a, first, rng)
 }
 
-// What environments, hooks and a curriculum do within training changes neither what is
-// stored nor what comes of it: they ask the agent, overwrite an action, and evaluate. What
-// would change it is refused, wherever it is called.
+// Within training, environments, hooks and a curriculum may ask the agent, overwrite an
+// action and evaluate. None of this changes the run. A call that would change it is refused,
+// wherever it is made.
 func TestWithinTraining(t *testing.T) {
 	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
 	p := tiny(Beyond(), "")
@@ -425,7 +430,7 @@ func TestWithinTraining(t *testing.T) {
 	}
 }
 
-// What Evaluate refuses. An action that is not a number ends an evaluation.
+// Evaluate refuses no rollouts and other sizes. An action that is not a number ends it.
 func TestEvaluateErrors(t *testing.T) {
 	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
 	poison(t, a, "policy", 0)
@@ -445,8 +450,8 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 }
 
-// digests is the content of testdata/digests.json: what short runs end with on
-// every machine.
+// digests is the content of testdata/digests.json: what short runs end with. It is the same
+// on every machine.
 type digests struct {
 	Version string
 	Fused   map[string]digest // by variant, with every kernel but the generic one
@@ -472,8 +477,8 @@ func (d *digests) of(k kernel) map[string]digest {
 	return d.Fused
 }
 
-// digestOf trains for 200 steps, of which the second half sets its goals by
-// uncertainty: of all transitions first, and of some from step 150 on.
+// digestOf trains for 200 steps. From step 100 on goals are set by uncertainty. From step 150
+// on there are more transitions than candidates.
 func digestOf(t *testing.T, p Params, k kernel) digest {
 	p.HiddenSize = 32
 	p.Batch = 64
@@ -603,13 +608,13 @@ func minibatchesOf(t *testing.T, a *Agent, n int) [][]recordedRow {
 }
 
 // A row of a minibatch is its transition as the networks see it, with s, s' and g
-// normalized. Its reward is that of the goal achieved at s' for the goal it is replayed
-// with, whatever the reward was. Its head is to predict s' as it is, or with the authors'
-// learner the goal achieved there.
+// normalized. Its reward is recomputed from the goal achieved at s' and the goal that it is
+// replayed with. The head's target is s', not normalized. With the authors' learner it is the
+// goal achieved at s'.
 func TestMinibatch(t *testing.T) {
 	for _, test := range []struct {
 		learner string
-		beyond  float64 // how far the head's target is from the place after the step
+		beyond  float64 // the head's target less the place after the step
 	}{{"paper", 0.5}, {"authors", 0}} {
 		a := threeEpisodes(t, "Learner="+test.learner)
 		a.stateScale.mean[0] = 1
@@ -645,8 +650,8 @@ func TestMinibatch(t *testing.T) {
 // The pairs M of three target critics.
 var pairs = [][2]int{{0, 1}, {0, 2}, {1, 2}}
 
-// pairOf returns the number of the pair M for which the targets of a minibatch are Equation
-// 1 with a discount of 0.5, clipped to the bounds, or -1.
+// pairOf returns the number of the pair M of a minibatch, or -1. With that pair the targets
+// are Equation 1, with a discount of 0.5 and clipped to the bounds.
 func pairOf(rows []recordedRow, low, high float64) int {
 	return slices.IndexFunc(pairs, func(M [2]int) bool {
 		for _, row := range rows {
@@ -719,8 +724,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// networks returns the numbers of an agent's networks by name. Those of a critic end with
-// its head's.
+// networks returns the parameters of an agent's networks by name. A critic's end with its
+// head's.
 func networks(a *Agent) map[string][]float32 {
 	all := map[string][]float32{}
 	for _, params := range a.parameters() {
@@ -729,8 +734,8 @@ func networks(a *Agent) map[string][]float32 {
 	return all
 }
 
-// At first each target network is the network that it follows. No two other networks are
-// alike, of one seed or of two.
+// At first each target network equals the network that it follows. All other networks
+// differ, with one seed and with two.
 func TestStart(t *testing.T) {
 	whose := map[float32]string{} // by its first number
 	for _, seed := range []uint64{1, 2} {
@@ -816,8 +821,8 @@ func (e eventEnv) Step(action []float64) (State, float64) {
 	return e.scriptedEnv.Step(action)
 }
 
-// The order of what a step does. The agent reaches each goal in one step: its first
-// episode of two steps is before LearningStarts, its second after it. An evaluation
+// A step does things in this order. The agent reaches each goal in one step. Its first
+// episode of two steps is before LearningStarts, its second one after it. An evaluation
 // follows.
 func TestStepOrder(t *testing.T) {
 	a := linearAgent(t, linearNetworks{}, 1, "Horizon=2 LearningStarts=2")
@@ -859,7 +864,7 @@ func TestStepOrder(t *testing.T) {
 	}
 }
 
-// randomDecisions returns what a run decides by chance, by the purpose of the chance.
+// randomDecisions returns what a run decides by chance. The keys are the purposes of chance.
 func randomDecisions(t *testing.T, seed uint64, changes string, environmentDraws, rollouts int) map[string]string {
 	t.Helper()
 	a := linearAgent(t, linearNetworks{
@@ -888,8 +893,8 @@ func randomDecisions(t *testing.T, seed uint64, changes string, environmentDraws
 	}
 }
 
-// Each purpose of chance has its own stream: what draws more for one purpose, or
-// otherwise, changes nothing for another.
+// Each purpose of chance has its own stream. A run that draws more for one purpose, or draws
+// differently, decides the same for the others.
 func TestStreams(t *testing.T) {
 	usual := randomDecisions(t, 1, "", 0, 1)
 	for _, test := range []struct {

@@ -43,9 +43,9 @@ func TestPrioritizedDraws(t *testing.T) {
 	}
 }
 
-// The weights of a minibatch are Equation 8 at the β of the environment step, 12, whatever
-// the number of updates (R99): β is 0.3 + 0.7·12/20 = 0.72. Transition i has the priority
-// i+1, of which the smallest is 1, so that its weight is (i+1)^-β.
+// The weights of a minibatch are Equation 8 with the β of the environment step, whatever the
+// number of updates (R99). At step 12 of 20 β is 0.3 + 0.7·12/20 = 0.72. Transition i has the
+// priority i+1 and the smallest priority is 1, so the weight is (i+1)^-β.
 func TestWeights(t *testing.T) {
 	a := threeEpisodes(t, "Replay=per PriorityBetaSteps=20")
 	r := record(a)
@@ -64,8 +64,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// In a minibatch four of five transitions are replayed with a goal that was achieved later
-// in their episode, their own outcome included; the others with the goal that was pursued.
+// In a minibatch four of five transitions are replayed with a goal that was achieved later in
+// their episode, or by their own step. The others keep the goal that was pursued.
 func TestReplayedGoals(t *testing.T) {
 	rows := slices.Concat(minibatchesOf(t, threeEpisodes(t, "HindsightRatio=4"), 1000)...)
 	for transition, want := range map[int]map[float64]float64{
@@ -103,8 +103,8 @@ func randomWeights(rng *rand.Rand, tree *sumTree) (weights []float64) {
 	return weights
 }
 
-// checkFind looks for the leaf at u of the way through the total: it is where the weights
-// before it end, and has a weight.
+// checkFind checks which leaf lies at the fraction u of the total. The weights before that leaf
+// end there, and the leaf's own weight is not 0.
 func checkFind(t *testing.T, tree *sumTree, weights []float64, u float64) {
 	t.Helper()
 	total := sum(weights)

@@ -27,9 +27,9 @@ func networksOf(t testing.TB, a *Agent) []byte {
 	return b.Bytes()
 }
 
-// The header is JSON of a length that aligns the numbers, and says whose networks they
-// are; the inputs' clip is that of the normalizers. TestKitForward and TestPython hold
-// the numbers to what the agent does.
+// The header is JSON, of a length that aligns the numbers. It says whose networks they are.
+// The inputs' clip is the normalizers'. TestKitForward and TestPython check that the numbers
+// give the agent's answers.
 func TestWriteSafetensors(t *testing.T) {
 	for _, variant := range tinyVariants() {
 		variant.Params.NormalizerClip = 1.5
@@ -51,7 +51,7 @@ func TestWriteSafetensors(t *testing.T) {
 	}
 }
 
-// Neither a parameter that is not finite nor a writer that fails is passed over.
+// A writer that fails gives its error. A parameter that is not finite is an error, too.
 func TestWriteSafetensorsErrors(t *testing.T) {
 	a := agentAfter(t, leastParams(), 3)
 	r, w := io.Pipe()
@@ -67,15 +67,14 @@ func TestWriteSafetensorsErrors(t *testing.T) {
 	}
 }
 
-// withHeader is a file with another header, of the same numbers.
+// withHeader returns a file with the same numbers and a changed header.
 func withHeader(data []byte, change func(header string) string) []byte {
 	n := 8 + int(binary.LittleEndian.Uint64(data))
 	header := change(string(data[8:n]))
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), data[n:])
 }
 
-// TestPython has testdata/networks.py read the networks, and do what the package
-// does.
+// testdata/networks.py reads an agent's networks and gives the agent's answers.
 func TestPython(t *testing.T) {
 	const n, seed = 10, 11
 	for _, changes := range []string{"", "Critics=5 HiddenLayers=1", "HiddenSize=100 UncertaintyActions=8"} {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Tests of what an agent does run one whose networks are linear and stand still, so that
-// each number can be worked out by hand. A recorder keeps what the agent's parts did.
+// These helpers make an agent whose networks are linear and never change, so that each number
+// of a run can be worked out by hand. A recorder keeps what the agent's parts did.
 
 // A linear is the function of a network: factors of s, g and a, and a constant.
 type linear struct{ s, g, a, c float64 }
@@ -31,14 +31,14 @@ func (f linear) network(inputs int) float64Net {
 	return float64Net{hidden, last}
 }
 
-// The linearNetworks are those of an agent. A policy's function comes before its tanh.
+// The linearNetworks are an agent's networks. A policy's action is the tanh of its function.
 type linearNetworks struct {
 	policy, targetPolicy          linear
 	critics, targetCritics, heads [3]linear
 }
 
-// linearAgent returns an agent for a scriptedEnv that has these networks and keeps them.
-// Its episodes have five steps.
+// linearAgent returns an agent for a scriptedEnv. It has these networks, and no update
+// changes them. Its episodes have five steps.
 func linearAgent(t testing.TB, n linearNetworks, seed uint64, changes string) *Agent {
 	t.Helper()
 	p := with(Paper(), "HiddenSize=6 HiddenLayers=1 Critics=3 Batch=8 Horizon=5 InitialSteps=0 LearningStarts=1000000 "+
@@ -54,13 +54,13 @@ func linearAgent(t testing.TB, n linearNetworks, seed uint64, changes string) *A
 	return a
 }
 
-// deviating returns heads whose sample deviation is f, where that is positive.
+// deviating returns heads whose sample deviation is f where f is positive.
 func deviating(f linear) [3]linear { return [3]linear{{-f.s, -f.g, -f.a, -f.c}, {}, f} }
 
-// remember puts episodes into an agent's replay. Each is the places that the agent went
-// through, one more than the steps. In episode e it pursued -1-e, and the action of
-// transition i was i/16. The agent stands at the last place. Its normalizers are shown
-// nothing, so that its networks see numbers as they are.
+// remember puts episodes into an agent's replay. An episode is the list of places that the
+// agent went through. In episode e it pursued -1-e, and the action of transition i was i/16.
+// The agent stands at the last place. Its normalizers are shown nothing, so its networks see
+// numbers as they are.
 func remember(a *Agent, episodes ...[]float64) {
 	a.env = new(scriptedEnv)
 	for e, places := range episodes {
@@ -76,16 +76,16 @@ func remember(a *Agent, episodes ...[]float64) {
 	}
 }
 
-// A recorder keeps what an agent's parts did, in order. It stands in their place and asks
+// A recorder notes, in order, what an agent's parts do. It stands in their place and calls
 // them.
 type recorder struct {
 	agent       *Agent
-	shown       float64  // to the normalizers, at the latest event
-	events      []string // what happened
+	shown       float64  // what the normalizers had counted at the latest event
+	events      []string // in order
 	minibatches [][]recordedRow
 }
 
-// A recordedRow is one of a minibatch, as the networks see it.
+// A recordedRow is a row of a minibatch, as the networks see it.
 type recordedRow struct {
 	transition  int
 	s, g, a     float64
@@ -105,8 +105,8 @@ func record(a *Agent) *recorder {
 	return r
 }
 
-// note adds an event. If the normalizers have been shown something since the latest, that
-// is an event, too.
+// note adds an event. Before it, it adds "normalizers" if those have been shown something
+// since the event before.
 func (r *recorder) note(event string) {
 	if r.agent.stateScale.count != r.shown {
 		r.shown = r.agent.stateScale.count
@@ -180,7 +180,7 @@ func (h recordedHeads) targets(u *ensemble, b *batch, rng stream) {
 	h.minibatches = append(h.minibatches, rows)
 }
 
-// checkDraws compares how often each number was drawn with its probability.
+// checkDraws checks that each number was drawn about as often as its probability says.
 func checkDraws(t *testing.T, what string, drawn []float64, probabilities map[float64]float64) {
 	t.Helper()
 	counts := map[float64]int{}
