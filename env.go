@@ -38,7 +38,7 @@ type Env interface {
 //
 // The networks learn from numbers of about order 1 that are spread widely compared with
 // their distance from zero. [CheckEnv] names the numbers that differ from this, and
-// [Scaled] rescales them. No number may exceed [LargestNumber].
+// [Scaled] rescales them. No number may exceed ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -134,10 +134,10 @@ func stateProblem(s State, sizes Sizes) string {
 		numbersProblem("desired goal", s.Desired, sizes.Goal))
 }
 
-// LargestNumber is the largest magnitude of a number that an environment or a curriculum
+// largestNumber is the largest magnitude of a number that an environment or a curriculum
 // may give. Adam squares the gradients of Equation 4, and with numbers a thousand times
 // larger a square may overflow.
-const LargestNumber = 1e12
+const largestNumber = 1e12
 
 // numbersProblem says what is wrong with a vector that should have want numbers,
 // or returns "".
@@ -146,8 +146,8 @@ func numbersProblem(name string, x []float64, want int) string {
 		return fmt.Sprintf("the %s has %d numbers, Sizes says %d", name, len(x), want)
 	}
 	for i, v := range x {
-		if !(math.Abs(v) <= LargestNumber) {
-			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v", i, name, v, LargestNumber)
+		if !(math.Abs(v) <= largestNumber) {
+			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v", i, name, v, largestNumber)
 		}
 	}
 	return ""

@@ -321,7 +321,7 @@ func TestCheckEnvSmallGoal(t *testing.T) {
 // The largest numbers do not overflow Adam's moments, which only a save would find.
 func TestLargestNumbers(t *testing.T) {
 	p := with(Small(), "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5")
-	large := func() Env { return &dot{scale: LargestNumber, near: 0.05} }
+	large := func() Env { return &dot{scale: largestNumber, near: 0.05} }
 	a := newAgent(t, p, Sizes{1, 1, 1}, 1)
 	train(t, a, large(), large(), TrainOptions{Steps: 200, EvalEvery: 200, Rollouts: 1})
 	marshal(t, a)

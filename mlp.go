@@ -44,11 +44,6 @@ func (l layer) forward(w *workers, y, x matrix) {
 	w.mul(y, x, l.w, epilogue{bias: l.b})
 }
 
-// forwardReLU sets y to max(0, x W + b).
-func (l layer) forwardReLU(w *workers, y, x matrix) {
-	w.mul(y, x, l.w, epilogue{bias: l.b, relu: true})
-}
-
 // backward sets the gradients of a loss with respect to W and b, given x and
 // dy = dL/dy, B by out:
 //
@@ -226,11 +221,7 @@ func (m *mlp) runChunk(p *pass, lo, hi, n int, hidden hiddenRows) {
 		if last || hidden == ownRows {
 			y = p.x[l+1].slice(lo, hi)
 		}
-		if last {
-			layer.forward(p.workers, y, x)
-		} else {
-			layer.forwardReLU(p.workers, y, x)
-		}
+		p.workers.mul(y, x, layer.w, epilogue{bias: layer.b, relu: !last})
 		x = y
 	}
 }
