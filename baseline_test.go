@@ -891,55 +891,43 @@ func (e *countedEnv) Reward(achieved, desired []float64) float64 {
 	return e.Env.Reward(achieved, desired)
 }
 
-// A vdsEpisode is what VDS did at the end of an episode.
-type vdsEpisode struct {
-	agent   *Agent
-	members *ensemble
-	batch   *batch       // the last minibatch, which was member 2's
-	rewards int          // how many were recomputed
-	targets []float64Net // the members' target networks before the updates
-	y       []float64    // member 2's targets of all transitions, not clipped
-}
-
-func newVDSEpisode(t *testing.T) vdsEpisode {
+// vdsEpisode ends an episode of VDS, whose members have the critics of updateNetworks. It
+// returns VDS and how many rewards it recomputed.
+func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum, rewards int) {
 	t.Helper()
-	// The twin does not clip inputs. The members' targets do not follow by this Polyak.
-	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds NormalizerClip=100 Polyak=0.5"), 50)
-	rng := rand.New(rand.NewPCG(2, 0))
-	// Targets differ from what they follow.
-	for _, params := range a.parameters() {
-		for i := range params.values {
-			params.values[i] = float32(rng.NormFloat64())
-		}
-	}
-	v := a.curriculum.(*vdsCurriculum)
-	e := vdsEpisode{agent: a, members: v.members, batch: &v.batch}
-	e.targets = each(v.members.critics, func(c *critic) float64Net { return c.target.float64Copy() })
-	e.y = naiveVDSTargets(a, e.targets[2])
-	a.pun.lowest = math.Min(-1, median(e.y)) // so that half of them are clipped
+	a = threeEpisodes(t, "Curriculum=vds")
+	a.pun.lowest = -1.83 // so that some targets are clipped
 	env := &countedEnv{Env: a.env}
 	a.env = env
+	v = a.curriculum.(*vdsCurriculum)
+	for i, c := range v.members.critics {
+		c.q.load(updateNetworks.critics[i].network(3))
+		c.target.load(updateNetworks.targetCritics[i].network(3))
+	}
 	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
-	e.rewards = env.rewards
-	return e
+	return a, v, env.rewards
 }
 
 // After an episode every member learns from minibatches of its own. Their goals are the
 // pursued ones. The targets are by the member's target network before the episode's updates
 // and by the agent's policy.
 func TestVDSLearns(t *testing.T) {
-	e := newVDSEpisode(t)
-	if e.rewards != 3*100*1000 || len(e.batch.transitions) != 1000 {
-		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(e.batch.transitions), e.rewards)
+	a, v, rewards := vdsEpisode(t)
+	b := &v.batch // the last minibatch, which was member 2's
+	if rewards != 3*100*1000 || len(b.transitions) != 1000 {
+		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(b.transitions), rewards)
 	}
-	for row, i := range e.batch.transitions[:50] {
-		clipped := math.Max(e.agent.pun.lowest, math.Min(e.y[i], 0))
-		near(t, "target", e.batch.y[row:row+1], []float64{clipped})
-		near(t, "pursued goal", e.batch.x.row(row)[2:4], e.agent.replay.goal.at(i))
+	for row, i := range b.transitions[:50] {
+		next := a.replay.nextObservation.at(i)[0]
+		g := a.replay.goal.at(i)[0] // which no transition achieved
+		action := math.Tanh(updateNetworks.policy.at(next, g, 0))
+		y := -1 + 0.5*updateNetworks.targetCritics[2].at(next, g, action)
+		near(t, "target", b.y[row:row+1], []float64{math.Max(-1.83, y)})
+		near(t, "pursued goal", b.x.row(row)[1:2], []float64{g})
 	}
-	for i, c := range e.members.critics {
+	for i, c := range v.members.critics {
 		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
 			t.Errorf("member %d had %d updates at the rate %v", i, stepsOf(c.adam), c.adam.rate)
 		}
@@ -948,24 +936,12 @@ func TestVDSLearns(t *testing.T) {
 
 // After the updates of an episode the members' targets follow once.
 func TestVDSFollows(t *testing.T) {
-	e := newVDSEpisode(t)
-	for i, c := range e.members.critics {
+	_, v, _ := vdsEpisode(t)
+	for i, c := range v.members.critics {
 		var want []float64
-		for k, p := range twinParams(e.targets[i]...) {
+		for k, p := range twinParams(updateNetworks.targetCritics[i].network(3)...) {
 			want = append(want, 0.95**p+0.05*float64(c.params[k]))
 		}
 		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
 	}
-}
-
-// naiveVDSTargets returns a member's targets for all transitions, not clipped.
-func naiveVDSTargets(a *Agent, target float64Net) (y []float64) {
-	actor := a.policy.net.float64Copy()
-	for i := range a.replay.n {
-		s := a.replay.nextObservation.at(i)
-		g := a.replay.goal.at(i)
-		reward := a.env.Reward(a.replay.nextAchieved.at(i), g)
-		y = append(y, reward+0.99*twinValue(target, s, g, twinAct(actor, s, g)))
-	}
-	return y
 }
