@@ -168,10 +168,10 @@ func TestEdges(t *testing.T) {
 	}
 	undecided := 0
 	for _, row := range fingerprint(env, 400) {
-		distance := math.Hypot(row[2]-row[4], row[3]-row[5])
-		onEdge := math.Abs(distance-1.5) < 1e-6
+		achieved := row[2:4]
+		onEdge := atEdge(env, achieved, row[4:6])
 		if onEdge != (row[6] == edge) {
-			t.Errorf("at the distance %v the fingerprint has the reward %v", distance, row[6])
+			t.Errorf("at %v the fingerprint has the reward %v", achieved, row[6])
 		}
 		if onEdge {
 			undecided++

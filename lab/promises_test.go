@@ -225,13 +225,14 @@ func TestDiskFull(t *testing.T) {
 	whole := newDir(t)
 	dir := newDir(t)
 	train(t, tinyRun(whole))
-	full, page := filepath.Join(dir, AgentFile+temporary, "x"), filepath.Join(dir, PageFile+temporary, "x")
+	full := filepath.Join(dir, AgentFile+temporary)
+	page := filepath.Join(dir, PageFile+temporary)
 	o := tinyRun(dir)
 	o.Checkpoint = 10
 	o.AfterStep = func(step int) {
 		if step == 75 {
-			roomtest.Write(t, full, "")
-			roomtest.Write(t, page, "")
+			roomtest.Write(t, filepath.Join(full, "x"), "")
+			roomtest.Write(t, filepath.Join(page, "x"), "")
 		}
 	}
 	err := try(t, o)
@@ -243,8 +244,8 @@ func TestDiskFull(t *testing.T) {
 	if err := try(t, o); err == nil {
 		t.Error("nothing is said where it cannot save")
 	}
-	os.RemoveAll(filepath.Dir(full))
-	os.RemoveAll(filepath.Dir(page))
+	os.RemoveAll(full)
+	os.RemoveAll(page)
 	train(t, tinyRun(dir))
 	sameRun(t, "after a full disk", dir, whole)
 }
