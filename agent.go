@@ -238,8 +238,8 @@ type Survey struct {
 
 // Survey asks the agent about points, and draws samples of them as goals. A point is an
 // observation and the goal achieved there; start is an observation. desired is the
-// environment's goal, for UncertaintyGoal. All chance depends only on the seed and the
-// step. Survey panics as [Agent.Value] does.
+// environment's goal, which UncertaintyGoal may use. All chance depends only on the seed
+// and the step. Survey panics as [Agent.Value] does.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}

@@ -90,8 +90,8 @@ func (a *Agent) desiredReached() bool {
 
 // A movingAverage makes a learner's updates and keeps a second ensemble for the
 // estimator. Its critics and heads are a moving average of the learner's (Polyak and
-// Juditsky, 1992). Over the first 1/(1-ρ) updates this is the mean of the parameters, and
-// then Equation 3.
+// Juditsky, 1992). The average is the mean of the parameters over the first 1/(1-ρ)
+// updates, and follows Equation 3 from then on.
 //
 // Differs D4: section 3.2 uses the ensemble as it is. Its heads disagree longer about a
 // corner that they see often than about a new place (on 15x5: results/screen.md of commit

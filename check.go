@@ -20,7 +20,7 @@ import (
 // each kind of file a function below computes the results, in the order of the paper.
 // vectors.go reads the files.
 
-// A CheckResult says whether the code meets one case of a file of vectors.
+// A CheckResult says whether the code agrees with a case of a vectors file.
 type CheckResult struct {
 	File     string
 	Case     string
@@ -393,7 +393,8 @@ func checkHeadDeviation(in vector, out *comparison) {
 	out.holds("u", u)
 }
 
-// checkUncertainty checks Equation 5 for rows of s and g, with all actions and with each.
+// checkUncertainty checks Equation 5 for rows of s and g, with all actions and with each
+// action alone.
 func checkUncertainty(in vector, out *comparison) {
 	a, b := in.learner()
 	actions := in.actions(a, b.x.rows)

@@ -271,8 +271,8 @@ func spans(vectors [][]float64) []span {
 }
 
 // unitsProblem says which component of some vectors the networks cannot learn from, or
-// returns "". Heads predict observations as they are (R12), and if their errors are large
-// they dominate the critics' in the shared layers. Beyond these bounds a dot that moves
+// returns "". Heads predict observations as they are (R12), and large errors of the heads
+// dominate the critics' errors in the shared layers. Beyond these bounds a dot that moves
 // from 0 to 1 takes three times the steps, or is never solved. A component may vary too
 // little if another one varies more, unless a reward depends on it.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
@@ -298,8 +298,7 @@ func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by floa
 }
 
 // toleranceProblem names a component of goals whose tolerance is too small, or returns
-// "". With such a component, Reward is -1 wherever it is missed by a thousandth of its
-// mean step.
+// "". Reward is -1 wherever such a component is missed by a thousandth of its mean step.
 func (c *envCheck) toleranceProblem() string {
 	for i := range c.sizes.Goal {
 		near := c.meanStep(i) / 1000

@@ -23,8 +23,8 @@ import (
 //	state    the numbers that [Agent.savedState] lists
 //	SHA-256  of all of the above
 //
-// The header fixes the length of the state. Magic, format and checksum are the
-// same in every format.
+// The header fixes the length of the state. Magic, format and checksum stand in the same
+// places in every format.
 
 const (
 	agentMagic    = "qta checkpoint\n\x00"

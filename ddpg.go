@@ -42,7 +42,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 //
 //	-1/B Σ 1/G Σ_i Q_i(s, π(s, g), g) + l2 · mean(a²)
 //
-// It returns that loss. The mean of a² is over the batch and the action's
+// policyGradient returns that loss. The mean of a² is over the batch and the action's
 // components. x has B rows of s, g and a; the action columns are overwritten.
 //
 // It implements the policy's update of DDPG, Algorithm 1, and a cost of actions (R38).
@@ -123,7 +123,7 @@ func (paperExplorer) afterStep(*Agent)       {}
 func (paperExplorer) savedState() savedState { return nil }
 
 // perturb adds Gaussian noise of standard deviation ε to each component and clips it to
-// [-1, 1]. With probability p it reports that a random action is to take its place.
+// [-1, 1]. With probability p it reports that a random action takes the action's place.
 //
 // Reading R20: the table's ε is the standard deviation of the noise, and p_random action
 // is the probability of replacing the action. HER's code and the authors' do the same.
@@ -197,7 +197,7 @@ func newNormalizer(size int, p *Params) *normalizer {
 	}
 }
 
-// add shows the normalizer one vector, which counts from the next update on.
+// add shows the normalizer one vector, which counts from the next call of update on.
 func (n *normalizer) add(x []float64) {
 	n.count++
 	for i, v := range x {
@@ -239,7 +239,8 @@ func (a *Agent) input(row []float32, observation, goal []float64) {
 // showNormalizers shows the normalizers draws from the finished episode, with
 // replacement.
 //
-// Reading R120: goals are relabeled for them as in a minibatch, as in the authors' code.
+// Reading R120: goals are relabeled for the normalizers as in a minibatch, as in the
+// authors' code.
 func (a *Agent) showNormalizers() {
 	p := &a.params
 	for range p.NormalizerDraws {

@@ -13,12 +13,11 @@ import (
 // predicts the next observation. Where the heads disagree, any learner has too little
 // data. A PUN is not safe for concurrent use.
 //
-// A transition is a row of each of several tables: observation, goal, action
-// and next observation, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of
-// goals may be nil. Numbers are not normalized: observations and goals should
-// be of order 1, actions in [-1, 1]. Methods panic if tables or rows have other
-// sizes or a number is not finite as a float32; Learn also panics without a
-// transition.
+// Each transition has a row in several tables: observations, goals, actions and next
+// observations, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of goals may be nil.
+// Numbers are not normalized: observations and goals should be of order 1, actions in
+// [-1, 1]. Methods panic if tables or rows have other sizes or a number is not finite as
+// a float32; Learn also panics without a transition.
 type PUN struct {
 	params  Params
 	sizes   Sizes

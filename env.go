@@ -96,7 +96,8 @@ func FirstJump(was, now [][]float64) (step, number int) {
 	return -1, -1
 }
 
-// largestOf returns the largest magnitude of each column of some rows, or a little more.
+// largestOf returns the largest magnitude of each column of some rows, or 1e-3 if all are
+// smaller.
 func largestOf(rows [][]float64) (sizes []float64) {
 	for _, row := range rows {
 		if sizes == nil {

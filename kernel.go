@@ -153,7 +153,7 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 // Nothing writes to it.
 var zeros [128]float32
 
-// narrow is the number of columns of C up to which rows may be on the vector axis.
+// narrow is the largest number of columns of C for which rows may be on the vector axis.
 const narrow = 4
 
 // A product is one call of mul, as a task.
@@ -274,7 +274,7 @@ type tile struct {
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
 	cols         int     // columns of C, as many as run chooses
-	first        uintptr // 1 in the first row of tiles, which meets B
+	first        uintptr // 1 in the first row of tiles, which is the first to read B
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
@@ -396,11 +396,11 @@ type task interface {
 // Workers run tasks on a fixed number of threads, one of which is the caller's. They
 // serve one caller at a time.
 //
-// A task has several parts for each thread, which are bands of its elements. A thread
-// begins with its own parts, whose data its caches have from the run before. It continues
-// with any part that no thread has begun. So the caller does the work itself if the
-// system is slow to start the other threads. Only the thread that does a part is left to
-// chance.
+// A task is divided into parts, which are bands of its elements. Each thread has several
+// parts of its own. A thread begins with these, because its caches have their data from
+// the run before. It continues with any part that no thread has begun. So the caller does
+// the work itself if the system is slow to start the other threads. Only the thread that
+// does a part is left to chance.
 type workers struct {
 	n      int // threads, the caller included
 	kernel kernel

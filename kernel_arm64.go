@@ -2,7 +2,7 @@
 
 package qta
 
-// kernels returns the kernels: every arm64 processor has the vector instructions.
+// kernels returns the kernels of arm64. Every such processor has the vector instructions.
 func kernels() []kernel { return []kernel{neon, generic} }
 
 // run computes a tile of n rows, and sets t.cols to how many of the remaining columns it

@@ -15,8 +15,8 @@ import (
 // and sum, even across statements. TestNumberError compares the functions with package
 // math's, and allows an ulp or two more than the bounds in their comments.
 
-// ln 2 in two parts. The first has 28 bits, so that its product with an
-// exponent of a float64 is exact.
+// ln2Hi and ln2Lo are two parts of ln 2. The first has 28 bits, so that its product with
+// an exponent of a float64 is exact.
 const (
 	ln2Hi = 0x1.62e42fep-1
 	ln2Lo = math.Ln2 - ln2Hi
@@ -126,8 +126,8 @@ func pow(x, y float64) float64 {
 // finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return x-x == 0 }
 
-// What a random number is for. The values are part of what a seed means: new ones go
-// to the end.
+// These constants say what a random number is for. The values are part of what a seed
+// means: new ones go to the end.
 const (
 	forInitialization = iota
 	forExploration

@@ -86,7 +86,7 @@ type Algorithm struct {
 	Intercept float64 `source:"Table: linear sampling b" range:"[-1e100,1e100]"`
 	// c: an episode's first goal needs a mean Q of at least c T.
 	Threshold float64 `source:"Table: c (threshold)" range:"(-Inf,Inf)"`
-	// N, the most candidates of one choice, drawn without replacement. Its cost grows with N d G.
+	// N, the most candidates of one choice, drawn without replacement. The cost of a choice grows with N d G.
 	Candidates int `source:"Ours, to bound the cost (Differs D30); the authors' code: all that are stored" range:"[1,1000000]"`
 }
 
@@ -128,7 +128,7 @@ type Baselines struct {
 // Paper returns the parameters of the paper's text and appendix, with four departures. In
 // Equation 5 the critics' goal is the candidate itself (D3). Equation 4 moves the
 // critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000
-// candidates (D30). Other sets are changes of this one.
+// candidates (D30). All other sets are changes of it.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{
@@ -214,7 +214,7 @@ func Beyond() Params {
 	p := Paper()
 	p.UncertaintyPolyak = 0.999 // a moving average of the networks chooses goals
 	p.RandomActionLater = 0.1   // on the way to an episode's first goal
-	p.RandomActionReached = 0.8 // after it
+	p.RandomActionReached = 0.8 // after that goal
 	p.RandomActionHeld = 0.5    // a random action is repeated until steps are half as long
 	p.FirstGoalDesired = 0.5    // half of the episodes begin with the environment's goal
 	p.UpdatesPerStep = 2

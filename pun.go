@@ -190,7 +190,7 @@ type heads interface {
 	loss(i int, dp, p matrix, b *batch) float64
 }
 
-// paperHeads are PUN's.
+// paperHeads are PUN's heads.
 type paperHeads struct{}
 
 // paperShape returns the shape of PUN's heads.
@@ -246,7 +246,7 @@ type critic struct {
 // identical architecture", which can hold only for the two last layers.
 type criticNet struct {
 	params []float32 // φ, then the head's
-	q      *mlp      // Q_backbone and Q_final: all layers but the last, and the last
+	q      *mlp      // Q_backbone, which is all layers but the last, and Q_final, the last
 	head   layer     // P: ξ to the predicted s'
 }
 
@@ -388,7 +388,7 @@ func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *wo
 	return u
 }
 
-// newCritic returns a critic of the given widths and its head, all zeros.
+// newCritic returns a critic of the given widths and its head. All parameters are zero.
 func newCritic(p *Params, widths []int, head int, w *workers) *critic {
 	net := newCriticNet(widths, head)
 	gradient := newCriticNet(widths, head)

@@ -86,7 +86,7 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 }
 
 // PriorityBeta returns β at environment step t. It grows linearly from initial at t = 0
-// to 1 at t = steps, up to rounding, and then stays 1. steps is 1 or more.
+// to 1 at t = steps, up to rounding, and then stays 1. steps is at least 1.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //

@@ -19,11 +19,11 @@ import (
 //
 // A layer is y = W x + b, where W is out by in; between the layers of a network is ReLU.
 // The policy's input is s and g side by side, and its action the tanh of its output; a
-// critic's input is s, g and a. Both see s and g normalized: (x - mean) · scale, clipped
-// to ±clip. The entry "__metadata__" holds JSON texts: "qta" is the version of the
-// package; "sizes", "seed" and "parameters" are the agent's; and "inputs" has "mean" and
-// "scale" of s and g, and "clip". testdata/forward.py and testdata/forward.c compute
-// [Agent.Act] from a file.
+// critic's input is s, g and a. In both inputs s and g are normalized: (x - mean) ·
+// scale, clipped to ±clip. The entry "__metadata__" holds JSON texts: "qta" is the
+// version of the package; "sizes", "seed" and "parameters" are the agent's; and "inputs"
+// has "mean" and "scale" of s and g, and "clip". testdata/forward.py and
+// testdata/forward.c compute [Agent.Act] from a file.
 //
 // The error comes from w, or is a [*NumericError] if a parameter is NaN or
 // infinite.
