@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tiny makes a set of parameters so small that a run of some episodes, whose later
-// goals are chosen by uncertainty, takes milliseconds, with changes as in with.
+// tiny returns p so small that a run of some episodes takes milliseconds, with changes as in
+// with. The later goals of such a run are chosen by uncertainty.
 func tiny(p Params, changes string) Params {
 	p.HiddenSize, p.HiddenLayers = 8, 2
 	p.Batch = 16
@@ -33,9 +33,9 @@ func tiny(p Params, changes string) Params {
 	return with(p, changes)
 }
 
-// variants are the presets, but for those that tiny makes the same, and
-// whatever else decides what an agent does and what its state consists of: every
-// curriculum, estimator and replay, and some of them together.
+// variants returns the presets, except those that tiny makes equal to others. It adds every
+// curriculum, estimator and replay, and some of them together: all that decides what an agent
+// does and what its state consists of.
 func variants() []Preset {
 	all := slices.DeleteFunc(Presets(), func(p Preset) bool { return p.Name == "quick" || p.Name == "small" })
 	for _, v := range []struct {
@@ -74,9 +74,8 @@ func with(p Params, changes string) Params {
 	return p
 }
 
-// tinyVariants are the variants, all tiny, and some that set a state or a count
-// which no preset uses. With -short the preset mega stands for all that learn
-// much in an episode of any size, MEGA's fits and VDS's own ensemble.
+// tinyVariants returns the variants, all tiny, and some with a state or a count that no preset
+// uses. With -short the preset mega stands for MEGA and VDS, which learn much in any episode.
 func tinyVariants() []Preset {
 	all := variants()
 	if testing.Short() {
@@ -96,7 +95,7 @@ func tinyVariants() []Preset {
 	return all
 }
 
-// leastParams are those of the smallest checkpoint.
+// leastParams returns the parameters of the smallest checkpoint.
 func leastParams() Params { return tiny(Beyond(), "HiddenSize=1 HiddenLayers=1 Critics=2") }
 
 // newMazeAgent returns an agent for the maze 1U5, a corridor in the shape of a U.
@@ -136,7 +135,7 @@ func unmarshal(t testing.TB, data []byte, to encoding.BinaryUnmarshaler) {
 	}
 }
 
-// sameState holds an agent to what another one has marshalled.
+// sameState checks that an agent's checkpoint is want.
 func sameState(t testing.TB, what string, want []byte, a *Agent) {
 	t.Helper()
 	if got := marshal(t, a); !bytes.Equal(want, got) {
@@ -146,9 +145,9 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 	}
 }
 
-// TestCheckpointContinues goes on from every step to the next as without an
-// interruption, whatever the agent is. Each time it does so in an agent that has another
-// past and other threads, and asks it questions before, which change nothing.
+// A run that is saved and loaded after any step goes on as without an interruption. Here it is
+// loaded into an agent with another past and other threads. The agent is asked questions
+// first, which change nothing.
 func TestCheckpointContinues(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
@@ -222,23 +221,30 @@ func askEverything(t *testing.T, a *Agent) {
 	}
 }
 
-// What a later part of a run sets is saved, and what follows from it done again.
+// A checkpoint keeps what a later part of a run sets. The step at which a maze was solved
+// follows from the log again.
 func TestCheckpointKeeps(t *testing.T) {
-	a, b := agentAfter(t, tiny(Authors(), "UncertaintyPolyak=0.9"), 33), new(Agent)
-	a.foundAt, a.goalsReached, a.reached, a.firstGoal = 7, 5, true, true
+	a := agentAfter(t, tiny(Authors(), "UncertaintyPolyak=0.9"), 33)
+	b := new(Agent)
+	a.foundAt = 7
+	a.goalsReached = 5
+	a.reached = true
+	a.firstGoal = true
 	a.log[0] = Evaluation{1, 1, 3, 4, 5, 6, 7, 8, 9, 10} // perfect
 	attached := []byte("of the run")
 	a.Attach(attached)
-	attached[0], a.Attachment()[0] = 'x', 'x' // of copies
+	// The agent has a copy, and returns one.
+	attached[0] = 'x'
+	a.Attachment()[0] = 'x'
 	unmarshal(t, marshal(t, a), b)
 	if b.SolvedAt() != 1 {
 		t.Error("an evaluation that was perfect is not any more")
 	}
-	told := func(a *Agent) []any {
+	kept := func(a *Agent) []any {
 		return []any{a.FoundAt(), a.Steps(), a.State(), a.Evaluations(), string(a.Attachment()), a.losses, a.updates,
 			a.goalsSet, a.goalsReached, a.reached, a.firstGoal}
 	}
-	if want, got := told(a), told(b); !reflect.DeepEqual(want, got) || string(b.Attachment()) != "of the run" {
+	if want, got := kept(a), kept(b); !reflect.DeepEqual(want, got) || string(b.Attachment()) != "of the run" {
 		t.Errorf("loaded are %v, want %v", got, want)
 	}
 }
@@ -246,12 +252,12 @@ func TestCheckpointKeeps(t *testing.T) {
 // A savedKind is one of the two kinds of checkpoint, of an agent or of a PUN.
 type savedKind struct {
 	data  []byte // a checkpoint
-	shape string // of its networks, as its header has it
+	shape string // the part of its header that says the networks' sizes
 	into  interface {
 		encoding.BinaryMarshaler
 		encoding.BinaryUnmarshaler
 	}
-	before []byte // what into was, which no damaged data may change
+	before []byte // into's own checkpoint, which no damaged data may change
 }
 
 func savedKinds(t *testing.T) (agent, ensemble *savedKind) {
@@ -272,7 +278,7 @@ func savedKinds(t *testing.T) (agent, ensemble *savedKind) {
 	return agent, ensemble
 }
 
-// refuses checks that data is refused on one line that has want.
+// refuses checks that data is refused with an error of one line that contains want.
 func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string) {
 	t.Helper()
 	err := k.into.UnmarshalBinary(data)
@@ -290,8 +296,8 @@ func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string)
 	}
 }
 
-// resealed returns the data with something else in place of old, the length of the header
-// that goes with it, and the right checksum.
+// resealed returns the data with new in place of old. The header's length and the checksum are
+// right.
 func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
 	t.Helper()
 	content := k.data[:len(k.data)-sha256.Size]
@@ -306,8 +312,7 @@ func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
 	return append(content, sum[:]...)
 }
 
-// stays checks that nothing was changed by what was refused, and that the undamaged data
-// is read.
+// stays checks that refused data has changed nothing, and that the undamaged data is read.
 func (k *savedKind) stays(t *testing.T) {
 	t.Helper()
 	if !bytes.Equal(k.before, marshal(t, k.into)) {
@@ -375,9 +380,8 @@ func TestCheckpointCounts(t *testing.T) {
 	agent.stays(t)
 }
 
-// FuzzCheckpoint decodes arbitrary contents under the right checksum: an error on
-// one line, or an agent or a PUN that can be saved and loaded again, and no more memory than
-// the length calls for.
+// Arbitrary contents under the right checksum give an error of one line, or an agent or a PUN
+// that can be saved and loaded again. They take no more memory than their length calls for.
 func FuzzCheckpoint(f *testing.F) {
 	for _, changes := range []string{"", "Uncertainty=ensemble", "Curriculum=mega Replay=per", "Curriculum=her Critics=1"} {
 		data := marshal(f, agentAfter(f, with(leastParams(), changes), 9))
@@ -410,10 +414,10 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// badNumbers are those that are neither saved nor read.
+// badNumbers are neither saved nor read.
 var badNumbers = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
-// TestCheckpointNumbers has every field go wrong in turn: it is neither saved nor read.
+// A bad number in any field is neither saved nor read.
 func TestCheckpointNumbers(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -451,7 +455,7 @@ func TestCheckpointNumbers(t *testing.T) {
 	}
 }
 
-// appended returns what the fields are in a checkpoint.
+// appended returns the fields as a checkpoint has them.
 func appended(t *testing.T, fields savedState) []byte {
 	t.Helper()
 	b, err := fields.append(nil, 16)
@@ -519,8 +523,8 @@ func failsToLoad(t *testing.T, what, path string) {
 	}
 }
 
-// TestSaveFile leaves files as crashes do: what is whole is loaded, and the next
-// checkpoint is saved, which leaves one file.
+// A crash in a save leaves such files. A whole checkpoint among them is loaded. The next save
+// succeeds and leaves one file.
 func TestSaveFile(t *testing.T) {
 	older, newer := marshal(t, agentAfter(t, leastParams(), 5)), marshal(t, agentAfter(t, leastParams(), 8))
 	next := agentAfter(t, leastParams(), 11)
@@ -559,7 +563,7 @@ func TestSaveFile(t *testing.T) {
 	failsToLoad(t, "a device", os.DevNull)
 }
 
-// Where a checkpoint cannot be written, the one before stays and nothing else is left.
+// If a checkpoint cannot be written, the one before stays and nothing else is left.
 func TestSaveFileFails(t *testing.T) {
 	older := marshal(t, agentAfter(t, leastParams(), 5))
 	next := agentAfter(t, leastParams(), 11)
@@ -586,14 +590,14 @@ func TestSaveFileFails(t *testing.T) {
 	}
 }
 
-// A failingFile fails as told.
+// A failingFile returns these errors.
 type failingFile struct{ onWrite, onSync, onClose error }
 
 func (f failingFile) Write(p []byte) (int, error) { return len(p), f.onWrite }
 func (f failingFile) Sync() error                 { return f.onSync }
 func (f failingFile) Close() error                { return f.onClose }
 
-// No error is lost that a file system gives at the end of a save.
+// No error of a file system at the end of a save is lost.
 func TestSaveFileErrors(t *testing.T) {
 	const failure = syscall.EIO
 	for _, test := range []struct {
@@ -624,7 +628,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestCheckpointThreads lets no thread outlive the agents that are read.
+// No thread outlives an agent that is closed, also after others were read into it.
 func TestCheckpointThreads(t *testing.T) {
 	a := newMazeAgent(t, leastParams(), 1)
 	before := runtime.NumGoroutine()

@@ -11,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lineEnv is an agent on a line, with three numbers in its observation. Its
-// hooks break one sentence of the contract each; nil hooks leave it right.
+// A lineEnv is an agent on a line, with three numbers in its observation. A hook that is not
+// nil changes what a method does, mostly to break one sentence of the contract.
 type lineEnv struct {
 	start, at, speed float64
 	goal             []float64
 	rng              *rand.Rand
 	action           []float64
 	steps, episodes  int
-	before           []float64 // goal, of the episode before
-	beforeSteps      int
+	before           []float64 // the goal of the episode before
+	beforeSteps      int       // its steps
 
 	onSizes  func(e *lineEnv) Sizes
 	onReset  func(e *lineEnv)
@@ -38,8 +38,12 @@ func (e *lineEnv) Sizes() Sizes {
 }
 
 func (e *lineEnv) Reset(rng *rand.Rand) State {
-	e.rng, e.at, e.speed, e.goal = rng, rng.Float64(), 0, []float64{3 * rng.Float64()}
-	e.start, e.steps = e.at, 0
+	e.rng = rng
+	e.at = rng.Float64()
+	e.goal = []float64{3 * rng.Float64()}
+	e.start = e.at
+	e.speed = 0
+	e.steps = 0
 	e.episodes++
 	if e.onReset != nil {
 		e.onReset(e)
@@ -81,11 +85,10 @@ func (e *lineEnv) Reward(achieved, desired []float64) float64 {
 	return r
 }
 
-// A brokenEnv breaks one sentence of the contract. What CheckEnv says of it begins with
-// want, which is "" for an environment that breaks none.
+// A brokenEnv breaks one sentence of the contract.
 type brokenEnv struct {
 	name string
-	want string
+	want string // how CheckEnv's error begins; "" if nothing is broken
 	env  lineEnv
 }
 
@@ -185,7 +188,7 @@ var brokenEpisodes = []brokenEnv{
 	}},
 }
 
-// Each environment breaks one sentence of the contract, or none.
+// CheckEnv says which sentence of the contract an environment breaks, if any.
 func TestCheckEnv(t *testing.T) {
 	for what, envs := range map[string][]brokenEnv{
 		"numbers":  brokenNumbers,
@@ -223,8 +226,8 @@ func TestCheckEnvMazes(t *testing.T) {
 	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2))) })
 }
 
-// Every component of actions has twenty rounds of its own to show an effect. Here the
-// two need more than that together.
+// Every component of an action has twenty rounds of its own to show an effect. Here the two
+// components need more than twenty rounds together.
 func TestCheckEnvTries(t *testing.T) {
 	env := &lineEnv{onStep: func(e *lineEnv, a []float64) {
 		e.speed = 0.01 + either(e.start > 0.92, 0.01*a[0]+0.02*a[1], 0)
@@ -235,8 +238,8 @@ func TestCheckEnvTries(t *testing.T) {
 	}
 }
 
-// A dot moves on a line from offset to offset + scale, where near of the whole
-// counts as there.
+// A dot moves on a line from offset to offset + scale. A goal is reached if it is closer than
+// near times scale.
 type dot struct {
 	offset, scale, near float64
 	at, goal            [1]float64
@@ -245,7 +248,8 @@ type dot struct {
 func (d *dot) Sizes() Sizes { return Sizes{1, 1, 1} }
 
 func (d *dot) Reset(rng *rand.Rand) State {
-	d.at[0], d.goal[0] = d.offset, d.offset+float64(d.scale*rng.Float64())
+	d.at[0] = d.offset
+	d.goal[0] = d.offset + float64(d.scale*rng.Float64())
 	return State{d.at[:], d.at[:], d.goal[:]}
 }
 
@@ -261,8 +265,8 @@ func (d *dot) Reward(achieved, desired []float64) float64 {
 	return -1
 }
 
-// CheckEnv names the number that is in other units than the networks learn from,
-// and goals that are too large or too small.
+// CheckEnv names a number whose units are not good to learn from. It also says if goals are
+// too easy or too hard to reach.
 func TestCheckEnvUnits(t *testing.T) {
 	for _, test := range []struct {
 		offset, scale, near float64
@@ -318,7 +322,8 @@ func TestCheckEnvSmallGoal(t *testing.T) {
 	}
 }
 
-// The largest numbers do not overflow Adam's moments, which only a save would find.
+// The largest numbers that are allowed do not overflow Adam's moments. Only a save would find
+// that.
 func TestLargestNumbers(t *testing.T) {
 	p := with(Small(), "HiddenSize=32 Batch=64 InitialSteps=50 LearningStarts=5")
 	large := func() Env { return &dot{scale: largestNumber, near: 0.05} }
@@ -327,8 +332,7 @@ func TestLargestNumbers(t *testing.T) {
 	marshal(t, a)
 }
 
-// A dot in whatever units keeps to the contract through Scaled, in units from which the
-// networks learn.
+// Through Scaled a dot keeps to the contract whatever its own units are.
 func TestScaled(t *testing.T) {
 	for _, units := range [][2]float64{{0, 1}, {1e6, 1e-6}, {-1000, 1}, {0, 1e-6}, {1e6, 1e6}} {
 		span := [][2]float64{{units[0], units[0] + units[1]}}
@@ -339,8 +343,8 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// Scaled refuses a pair without a finite distance, and does not hide that two
-// environments are one instance.
+// Scaled refuses a pair whose distance is not finite. It does not hide that two environments
+// are one instance.
 func TestScaledMistakes(t *testing.T) {
 	one := &dot{scale: 1, near: 0.05}
 	twice := Scaled(Scaled(one, nil, nil), nil, nil)
@@ -383,7 +387,8 @@ func TestScaledUnits(t *testing.T) {
 
 // FirstJump finds the first difference that rounding does not explain. Rounding explains a
 // difference of at most a millionth of a number's largest magnitude. It also explains a
-// larger one that grew from a last digit, at most a hundredfold in each step.
+// larger one that began below 1e-8 of that magnitude and grew at most a hundredfold in each
+// step, as a last digit does.
 func TestFirstJump(t *testing.T) {
 	was := make([][]float64, 100)
 	for i := range was {
@@ -471,15 +476,17 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// The way to other units and back is exact, so that rewards through Scaled, which are
-// asked on the way back (TestScaled), are the environment's own.
+// A number that is scaled and scaled back is the same number. So a reward through Scaled is
+// the environment's own.
 func TestScaledExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 100_000 {
-		middle, half := math.Exp(30*rng.Float64()-15)*symmetric(rng), math.Exp(30*rng.Float64()-15)
+		middle := math.Exp(30*rng.Float64()-15) * symmetric(rng)
+		half := math.Exp(30*rng.Float64() - 15)
 		pair := [2]float64{middle - half, middle + half}
-		x := []float64{pair[0] + rng.Float64()*(pair[1]-pair[0]), pair[0], pair[1]}[rng.IntN(3)]
-		if x = min(x, pair[1]); rng.IntN(10) == 0 && pair[0] < 0 && pair[1] > 0 {
+		between := pair[0] + rng.Float64()*(pair[1]-pair[0])
+		x := []float64{min(between, pair[1]), pair[0], pair[1]}[rng.IntN(3)]
+		if rng.IntN(10) == 0 && pair[0] < 0 && pair[1] > 0 {
 			x = 1e-300 // which a sum would lose
 		}
 		there := rescale([]float64{x}, [][2]float64{pair}, false)
@@ -496,8 +503,7 @@ func (f curriculumFunc) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float6
 	return f(a, first, rng)
 }
 
-// ownHER is the package's HER, and ownRandom QTA's goals before InitialSteps, written by a
-// stranger.
+// ownHER sets the goals of the package's curriculum her.
 func ownHER(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
 	if first {
 		return a.State().Desired, nil
@@ -505,6 +511,7 @@ func ownHER(a *Agent, first bool, _ *rand.Rand) ([]float64, error) {
 	return nil, nil
 }
 
+// ownRandom sets QTA's goals before InitialSteps.
 func ownRandom(a *Agent, _ bool, rng *rand.Rand) ([]float64, error) {
 	if a.Steps() == 0 {
 		return a.State().Achieved, nil
@@ -523,7 +530,7 @@ func agentWith(t testing.TB, p Params, c Curriculum, steps int) *Agent {
 	return a
 }
 
-// A stranger's HER and random goals train the agent that the package's do.
+// Own curricula that set the package's goals train the same agent as the package.
 func TestOwnCurriculum(t *testing.T) {
 	for _, test := range []struct {
 		changes string
@@ -540,8 +547,8 @@ func TestOwnCurriculum(t *testing.T) {
 	}
 }
 
-// A counting curriculum has a state that decides its goals, and keeps it with its
-// agent: how many it has set.
+// A counting curriculum counts the goals that it has set, and the count decides the next one.
+// It keeps the count as its agent's attachment.
 type counting struct{}
 
 func (counting) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
@@ -550,7 +557,7 @@ func (counting) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error
 	return []float64{1 + float64(n%5), 1 + 3*rng.Float64()}, nil
 }
 
-// Saved with its agent after any step, a curriculum goes on to the same bytes.
+// After a save at any step, an agent with its own curriculum goes on to the same bytes.
 func TestOwnCurriculumContinues(t *testing.T) {
 	p := tiny(Beyond(), "")
 	const steps = 35

@@ -17,7 +17,7 @@ import (
 // exact in float64. The second rounding moves about one sum in 10^9, of these none.
 func fusedFMA(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
 
-// randomFloat returns a number of any sign with an exponent up to e either way.
+// randomFloat returns a number of either sign, with a binary exponent from -e to e.
 func randomFloat(rng *rand.Rand, e int) float32 {
 	return float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(2*e+1)-e))
 }
@@ -25,7 +25,7 @@ func randomFloat(rng *rand.Rand, e int) float32 {
 // roundedFMA is the step of the generic kernel.
 func roundedFMA(a, b, c float32) float32 { return float32(a*b) + c }
 
-// naiveMul is the definition of mul, but for its step.
+// naiveMul returns the definition of mul with a given step.
 func naiveMul(fma func(a, b, c float32) float32) func(c, a, b matrix, e epilogue) {
 	return func(c, a, b matrix, e epilogue) {
 		for i := range c.rows {
@@ -52,7 +52,7 @@ func naiveMul(fma func(a, b, c float32) float32) func(c, a, b matrix, e epilogue
 	}
 }
 
-// bits makes numbers comparable: NaNs are one number, zeros are two.
+// bits makes numbers comparable: all NaNs are equal, and 0 is not -0.
 func bits(x []float32) []uint32 {
 	b := make([]uint32, len(x))
 	for i, v := range x {
@@ -64,11 +64,11 @@ func bits(x []float32) []uint32 {
 	return b
 }
 
-// specials are the values that arithmetic treats unlike others.
+// specials are the values that arithmetic treats differently.
 var specials = []float32{0, float32(math.Copysign(0, -1)), 0x1p-126, -0x1p-126, 0x1p-149, math.MaxFloat32,
 	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 
-// guarded makes memory that cannot be left unnoticed, where the system has it.
+// guarded returns memory with a guard behind its end, if the system has it.
 var guarded func(n int) (x []float32, free func())
 
 // floats returns n zeros, which live as long as the test.
@@ -138,7 +138,7 @@ func (p mulCase) result(t *testing.T, mul func(c, a, b matrix, e epilogue)) []ui
 	return bits(c.data)
 }
 
-// checkMul holds all workers to the definition.
+// checkMul compares all workers with the definition.
 func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, flags uint) {
 	t.Helper()
 	p := randomMul(t, rng, rows, cols, k, flags)
@@ -392,12 +392,12 @@ func TestWorkers(t *testing.T) {
 	goroutinesEnd(t, before)
 }
 
-// A parts counts into how many it is divided.
+// A parts is a task that counts its parts.
 type parts struct{ atomic.Int64 }
 
 func (p *parts) do(lo, hi int) { p.Add(1) }
 
-// What takes long enough is divided, and nothing else.
+// Only a task that takes long enough is divided.
 func TestInline(t *testing.T) {
 	w := newWorkers(2)
 	defer w.resize(1)
@@ -534,7 +534,7 @@ func BenchmarkProduct(b *testing.B) {
 	}
 }
 
-// BenchmarkThreads is how many times faster two threads are than one, by turns
+// BenchmarkThreads measures how many times faster two threads are than one. They run by turns
 // in the same minute.
 func BenchmarkThreads(b *testing.B) {
 	one, _ := walked(b, Beyond(), 2000)
@@ -545,7 +545,8 @@ func BenchmarkThreads(b *testing.B) {
 	for b.Loop() {
 		alone := timed(func() { one.update() })
 		two.update() // wakes the helper
-		ratios = append(ratios, alone/timed(func() { two.update() }))
+		together := timed(func() { two.update() })
+		ratios = append(ratios, alone/together)
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(median(ratios), "times-faster")

@@ -57,8 +57,8 @@ func TestPaperIsTheTable(t *testing.T) {
 	}
 }
 
-// The presets, each by what it changes in another; the sources are at the values
-// in Authors, MEGA and VDS. What encoding/json writes of them is read over another.
+// Each preset is another one with these changes. Their sources stand at the values in Authors,
+// MEGA and VDS. A preset that is written as JSON can be read into any parameters.
 func TestPresets(t *testing.T) {
 	for _, test := range []struct {
 		what    string
@@ -97,7 +97,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// What makes no sense together is refused, and everything else is an agent.
+// Parameters that make no sense together are refused. All others make an agent.
 func TestCombinations(t *testing.T) {
 	const alone = "qta: parameter Critics is 1, which cannot disagree: Curriculum qta and Replay per need 2 or more"
 	const theirs = "qta: parameter Learner is authors, which is QTA's: it needs Uncertainty pun, and Replay uniform or per"
@@ -127,7 +127,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// Every field has a range, outside of which it is refused by name.
+// Every field has a range. A value outside of it is refused by the field's name.
 func TestValidate(t *testing.T) {
 	for _, f := range fields() {
 		p := Paper()
@@ -167,7 +167,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A parameter is set to what a text spells, or stays.
+// Set reads a parameter from a text. If it cannot, nothing changes.
 func TestSet(t *testing.T) {
 	for change, want := range map[string]string{"Batch=256": "256", "Discount=0.5": "0.5", "Slope=-1500": "-1500", "ClipReturns=false": "false",
 		"Replay=per": "per", "Batch=64.0": "64", "PriorityBetaSteps=1e9": "1000000000"} {
