@@ -52,7 +52,7 @@ func (r evidence) worth() []comparison {
 // pairs returns the terms of a method with a setting, and of QTA with another, on the
 // mazes of a list on which both have runs.
 func (r evidence) pairs(m paper.Method, over, under, mazes string) (terms []term) {
-	for _, maze := range strings.Fields(mazes) {
+	for maze := range strings.FieldsSeq(mazes) {
 		a := r.Group(over, m, maze)
 		b := r.Group(under, paper.QTA, maze)
 		if a != nil && b != nil {
