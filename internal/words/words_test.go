@@ -49,9 +49,7 @@ func TestBadFile(t *testing.T) {
 		{syscall.EACCES, true},
 		{syscall.ENAMETOOLONG, true},
 		{syscall.EDQUOT, false},
-		{syscall.ESTALE, false},
 		{syscall.ENFILE, false},
-		{syscall.ENOMEM, false},
 		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
 	} {
 		err := BadFile(test.err, "file: %w", test.err)
