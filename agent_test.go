@@ -26,6 +26,7 @@ type scriptedEnv struct {
 	resets, step int
 	actions      [][]float64 // all that were taken
 	chance       []float64   // a number from the generator of each episode
+	rewards      int         // how many it was asked for
 }
 
 func (e *scriptedEnv) Sizes() Sizes { return Sizes{1, 1, 1} }
@@ -56,6 +57,7 @@ func (e *scriptedEnv) state() State {
 }
 
 func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
+	e.rewards++
 	if math.Abs(achieved[0]-desired[0]) < 0.1 {
 		return 0
 	}

@@ -880,25 +880,11 @@ func TestMEGADensityLags(t *testing.T) {
 	}
 }
 
-// A countedEnv counts the rewards that it is asked for.
-type countedEnv struct {
-	Env
-	rewards int
-}
-
-func (e *countedEnv) Reward(achieved, desired []float64) float64 {
-	e.rewards++
-	return e.Env.Reward(achieved, desired)
-}
-
-// vdsEpisode ends an episode of VDS, whose members have the critics of updateNetworks. It
-// returns VDS and how many rewards it recomputed.
-func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum, rewards int) {
+// vdsEpisode ends an episode of VDS, whose members have the critics of updateNetworks.
+func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum) {
 	t.Helper()
 	a = threeEpisodes(t, "Curriculum=vds")
 	a.pun.lowest = -1.83 // so that some targets are clipped
-	env := &countedEnv{Env: a.env}
-	a.env = env
 	v = a.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
 		c.q.load(updateNetworks.critics[i].network(3))
@@ -907,15 +893,16 @@ func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum, rewards int) {
 	if err := v.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
-	return a, v, env.rewards
+	return a, v
 }
 
 // After an episode every member learns from minibatches of its own. Their goals are the
 // pursued ones. The targets are by the member's target network before the episode's updates
 // and by the agent's policy.
 func TestVDSLearns(t *testing.T) {
-	a, v, rewards := vdsEpisode(t)
+	a, v := vdsEpisode(t)
 	b := &v.batch // the last minibatch, which was member 2's
+	rewards := a.env.(*scriptedEnv).rewards
 	if rewards != 3*100*1000 || len(b.transitions) != 1000 {
 		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(b.transitions), rewards)
 	}
@@ -936,7 +923,7 @@ func TestVDSLearns(t *testing.T) {
 
 // After the updates of an episode the members' targets follow once.
 func TestVDSFollows(t *testing.T) {
-	_, v, _ := vdsEpisode(t)
+	_, v := vdsEpisode(t)
 	for i, c := range v.members.critics {
 		var want []float64
 		for k, p := range twinParams(updateNetworks.targetCritics[i].network(3)...) {
