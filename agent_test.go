@@ -13,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A scriptedEnv is a place on a line that follows a script, whatever the agent
-// does: place(e, k) after k steps of episode e, both counted from 0. Its
-// observation is half a unit further, so that the two can be told apart. A goal
-// is reached closer than 0.1.
+// A scriptedEnv moves the agent along a line by a script, whatever the agent does. After k
+// steps of episode e it is at place(e, k), both counted from 0. The observation is half a unit
+// further, so that the two can be told apart. A goal is reached if it is closer than 0.1.
 type scriptedEnv struct {
 	place   func(episode, step int) float64
 	desired func(episode int) float64 // nil for 0
@@ -64,8 +63,8 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 	return -1
 }
 
-// scriptedAgent returns an agent for a scriptedEnv that does not learn. All its
-// goals are drawn from those achieved.
+// scriptedAgent returns an agent for a scriptedEnv. It does not learn, and draws its goals
+// uniformly from the achieved ones.
 func scriptedAgent(t testing.TB, changes string) *Agent {
 	t.Helper()
 	p := tiny(Beyond(), "InitialSteps=1000000 FirstGoalDesired=0 LearningStarts=1000000 UpdatesPerStep=1 "+changes)
@@ -78,8 +77,8 @@ func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() 
 	train(t, a, env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep})
 }
 
-// successes returns an environment for evaluations of 20 rollouts, of which the
-// given numbers end at the goal.
+// successes returns an environment for evaluations of 20 rollouts. In evaluation i, numbers[i]
+// rollouts end at the goal.
 func successes(numbers ...int) *scriptedEnv {
 	return &scriptedEnv{place: func(episode, _ int) float64 {
 		if evaluation := episode / 20; evaluation < len(numbers) && episode%20 < numbers[evaluation] {
@@ -89,7 +88,7 @@ func successes(numbers ...int) *scriptedEnv {
 	}}
 }
 
-// moveTargets makes target networks other than those that they follow.
+// moveTargets changes the target networks, so that they differ from what they follow.
 func moveTargets(a *Agent) {
 	rng := rand.New(rand.NewPCG(17, 0))
 	for _, params := range a.parameters() {
@@ -101,9 +100,9 @@ func moveTargets(a *Agent) {
 	}
 }
 
-// A maze is solved by the first evaluation in which every rollout succeeds, not by one
-// with a single failure, and stays solved. From the update after that the weights of an
-// authors' learner's critics and heads decay, for good, also after an interruption.
+// A maze is solved by the first evaluation in which every rollout succeeds, and stays solved.
+// With the authors' learner the weights of critics and heads decay from the next update on,
+// also after an interruption.
 func TestSolved(t *testing.T) {
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 	for _, test := range []struct {
@@ -147,8 +146,8 @@ func checkDecay(t *testing.T, what string, a *Agent, decays bool) {
 	}
 }
 
-// With StopWhenSolved training ends at the first perfect evaluation. In an agent that was
-// solved before, it does not begin.
+// With StopWhenSolved training ends at the first perfect evaluation. If there was one before,
+// training does not begin.
 func TestStopWhenSolved(t *testing.T) {
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 	o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: true}
@@ -180,9 +179,8 @@ func atGoal(steps [][]int) *scriptedEnv {
 	}}
 }
 
-// What an evaluation tells of rollouts that reach the goal at different times,
-// leave it, or never see it, by hand. A rollout of ten steps succeeds by its
-// last step alone.
+// An evaluation counts successes and rollouts that reach the goal, and averages returns and
+// steps to the goal. A rollout of ten steps succeeds if its last step is at the goal.
 func TestEvaluateTells(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -247,8 +245,8 @@ func TestEvaluateChance(t *testing.T) {
 	}
 }
 
-// In training an evaluation's chance comes from the seed and the step, however often it
-// is evaluated.
+// In training an evaluation's chance comes from the seed and the step. Earlier evaluations
+// do not change it.
 func TestEvaluationChance(t *testing.T) {
 	logged := func(every int) []float64 {
 		env := atGoal(make([][]int, 8))
@@ -265,9 +263,9 @@ func TestEvaluationChance(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// The functions of TrainOptions are called after each step and after each
-// evaluation, when a step's updates are made and an episode's normalizers have seen
-// it; an error of theirs, or a context, ends training, which can go on.
+// The functions of TrainOptions are called after each step and after each evaluation. By then
+// the step's updates are made, and the normalizers have seen the episode that it ended. An
+// error of theirs ends training, and so does a context. Training can go on afterwards.
 func TestHooks(t *testing.T) {
 	const steps = 45
 	m := mustMaze(t, "1U5")
@@ -310,7 +308,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Which steps the policy acts in, where actions are either the policy's own or random.
+// Without noise an action is the policy's own or random. The parameters decide which, step by
+// step.
 func TestRandomActions(t *testing.T) {
 	const never = "..........."
 	const exploring = "ActionNoise=0 RandomAction=0 RandomActionLater=0 RandomActionReached=0 "
@@ -380,14 +379,15 @@ func whoActs(t *testing.T, a *Agent, env *scriptedEnv) (acts [4]string) {
 	return acts
 }
 
-// An episode's first goal is the environment's once a step has ended there, with
-// the probability FirstGoalDesired, and not before. Later goals are QTA's. FoundAt is that
-// step, whichever goal was pursued, and no later one.
+// Once a step has ended at the environment's goal, an episode's first goal is that goal with
+// the probability FirstGoalDesired. Later goals are QTA's. FoundAt is the first step that ended
+// there, whichever goal was pursued.
 func TestFirstGoalDesired(t *testing.T) {
 	for probability, bounds := range map[float64][2]int{0.5: {38, 68}, 1: {106, 106}} {
 		a := scriptedAgent(t, fmt.Sprint("Curriculum=qta FirstGoalDesired=", probability))
-		// The environment's goal 0 is reached in the last step of episodes 3 and 5, that of
-		// the last ten episodes never; the agent's own are in every other step.
+		// The environment's goal is 0. It is reached in the last step of episodes 3 and 5. In
+		// the last ten episodes it is 1000 and never reached. The agent's own goals are reached
+		// in every other step.
 		env := &scriptedEnv{
 			place: func(e, k int) float64 {
 				if k == 10 && (e == 3 || e == 5) {
@@ -422,9 +422,9 @@ func TestFirstGoalDesired(t *testing.T) {
 	}
 }
 
-// Where an episode's first goal is reached, a random action is taken again until a
-// step with it is shorter than RandomActionHeld of the running mean of all steps, or
-// the episode ends. The mean begins at 0, and a step counts for two hundredths of it.
+// After an episode's first goal is reached, a random action is held: it is taken again until
+// the episode ends, or until a step with it is shorter than RandomActionHeld times the moving
+// average of all steps' lengths. The average begins at 0, and a step counts for 2 % of it.
 func TestRandomActionHeld(t *testing.T) {
 	// The goal 0 is reached in the third step of an episode; steps are 1 long
 	// but for the seventh, 0.4.
@@ -447,8 +447,8 @@ func TestRandomActionHeld(t *testing.T) {
 	}
 }
 
-// heldActions returns for six episodes an h for each step that takes the action of the
-// step before it, and a dot for others.
+// heldActions returns a string for each of six episodes. It has an h for each step that takes
+// the action of the step before it, and a dot for others.
 func heldActions(actions []float64) (held [6]string) {
 	for i, action := range actions {
 		if i > 0 && action == actions[i-1] {
@@ -460,7 +460,7 @@ func heldActions(actions []float64) (held [6]string) {
 	return held
 }
 
-// Only a short step that takes the held action ends it.
+// Only a short step with the held action ends the holding.
 func TestRandomActionHeldOn(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her RandomActionHeld=0.5")
 	h := a.explorer.(*heldExplorer)
@@ -476,8 +476,8 @@ func TestRandomActionHeldOn(t *testing.T) {
 	}
 }
 
-// MEGA's probability of a random action, 0.1 more for each step of the episode at its
-// goal, is MEGA's as long as it chooses the goals.
+// As long as MEGA chooses the goals, a random action has MEGA's probability: 0.1 more for each
+// step of the episode at its goal.
 func TestRandomActionOfMEGA(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=mega RandomAction=0 RandomActionLater=0 RandomActionReached=0 RandomActionHeld=0")
 	w := a.explorer.(generalExplorer)
@@ -493,8 +493,8 @@ func TestRandomActionOfMEGA(t *testing.T) {
 	}
 }
 
-// The average is the ensemble at first, the mean of the first 1/(1-ρ) updates' critics
-// and heads, and a moving average from then on.
+// Before the first update the average equals the critics and heads. In the first 1/(1-ρ)
+// updates it is their mean over the updates, and from then on a moving average.
 func TestUncertaintyPolyak(t *testing.T) {
 	const ρ = 0.9
 	a, _ := walked(t, tiny(Beyond(), fmt.Sprint("UncertaintyPolyak=", ρ)), 40)
@@ -607,7 +607,7 @@ func TestSurveySamples(t *testing.T) {
 	}
 }
 
-// An agent that has never trained answers. What cannot be asked panics.
+// An agent that has never trained answers questions. A question that does not fit panics.
 func TestAskUntrained(t *testing.T) {
 	a := newAgent(t, tiny(Paper(), ""), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
 	s, g := [][]float64{{1, 2, 3}}, [][]float64{{4}}
@@ -672,8 +672,8 @@ func TestHistoryOfHER(t *testing.T) {
 	}
 }
 
-// A goal that an episode's last step reaches counts, and no other is set there. Here every
-// second episode ends at its goal.
+// If an episode's last step reaches the goal, it counts as reached, and no other goal is set.
+// Here every second episode ends at its goal.
 func TestHistoryOfLastSteps(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her")
 	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}
@@ -689,7 +689,7 @@ func TestHistoryOfLastSteps(t *testing.T) {
 	})
 }
 
-// What an agent shows of its past are copies. What it does not have panics.
+// An agent returns copies of its past. A question about a step that it does not have panics.
 func TestHistoryCopies(t *testing.T) {
 	const steps = 60
 	a := agentAfter(t, tiny(Beyond(), ""), steps)

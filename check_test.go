@@ -15,9 +15,9 @@ import (
 	"testing/fstest"
 )
 
-// TestGolden holds the code to the vectors of testdata/golden, which come from
-// another implementation and have several sizes of networks, minibatches and
-// environments. TestCheckCatches needs a file of each kind.
+// The code gives the numbers of the vectors in testdata/golden. They come from another
+// implementation and have several sizes of networks, minibatches and environments.
+// TestCheckCatches needs a file of each kind.
 func TestGolden(t *testing.T) {
 	files := globNames("testdata/golden/*.json")
 	names := each(equations, func(e equation) string { return e.name + ".json" })
@@ -39,9 +39,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Golden files run what training runs: each enters the functions that it is said to
-// hold to vectors, and none that departs from the paper. One file of a formula at least
-// enters the function that the index names.
+// Golden files run the code that training runs. Each file enters the functions that the table
+// of equations names for it, and no function that departs from the paper. At least one file of
+// a formula enters the function that the index names.
 func TestGoldenEnters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it builds the tests once more, to see what they cover")
@@ -76,11 +76,11 @@ func goldenHolds(t *testing.T) bool {
 	return err == nil && !slices.ContainsFunc(results, failed)
 }
 
-// coveredTests are the tests of this package in a program that says what they enter.
+// The coveredTests are a program of this package's tests, built to say what they enter.
 type coveredTests struct {
 	program   string
 	functions []function
-	profiles  map[string]map[string]string // by a kind of vectors: what it enters, and the file
+	profiles  map[string]map[string]string // for a kind of vectors: the functions it enters, with their files
 }
 
 func buildCovered(t *testing.T) coveredTests {
@@ -153,7 +153,7 @@ func goldenVectors(t testing.TB, equation string) (file object) {
 	return file
 }
 
-// checkOne returns what is wrong with a file of vectors and its cases.
+// checkOne returns the first error in a file of vectors.
 func checkOne(text []byte) error {
 	results, err := Check(fstest.MapFS{"x.json": {Data: text}})
 	for _, r := range results {
@@ -164,7 +164,7 @@ func checkOne(text []byte) error {
 	return err
 }
 
-// A corruption is what must not pass in the place of a value of a case.
+// A corruption puts a wrong value in the place of a value of a case.
 type corruption struct {
 	path           string // such as in.M[0]
 	value, instead any
@@ -210,12 +210,12 @@ func corruptions(path string, value any, put func(any)) (all []corruption) {
 	return all
 }
 
-// free are the lists that may be shorter, or longer, than what is used of them.
+// free names lists that may be shorter or longer, because not all of their elements are used.
 var free = []string{"td-target in.q_target", "td-target-networks in.critics", "td-target-clipped in.critics",
 	"her in.achieved_next", "achievable in.q_mean"}
 
-// Whatever is corrupted in a file is noticed. A number within "in" may decide
-// nothing, as a weight of a unit that is off; of each key at least one does.
+// Every corruption of a file is noticed. A single number of "in" may decide nothing, for
+// example the weight of a unit that is off. But at least one number of each key decides.
 func TestCheckCatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it corrupts every key of every file of vectors, which takes a second")
@@ -236,8 +236,8 @@ func TestCheckCatches(t *testing.T) {
 	}
 }
 
-// corruptCase reports corruptions of a case that are not noticed, and notes in decides
-// for which keys of "in" another number is. Of what lies in lists it tries some.
+// corruptCase reports the corruptions of a case that are not noticed. It notes in decides for
+// which keys of "in" another number is noticed. Inside lists it tries only some corruptions.
 func corruptCase(t *testing.T, e *equation, c object, decides map[string]bool) {
 	const some = 0.03
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -391,8 +391,7 @@ func needProgram(t *testing.T, names ...string) string {
 	return ""
 }
 
-// TestKitReader runs the reader of testdata/README.md on a golden vector, and on
-// one that is changed.
+// The reader in testdata/README.md accepts a golden vector, and refuses a changed one.
 func TestKitReader(t *testing.T) {
 	python := needProgram(t, "python3")
 	_, block, _ := strings.Cut(readText(t, "testdata/README.md"), "```python\n")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is no number leaves no goal a chance that is one.
+// If an uncertainty is NaN, or the range of them overflows, all probabilities are NaN.
 func TestGoalProbabilitiesNaN(t *testing.T) {
 	for _, ε := range [][]float64{{1, math.NaN(), 2}, {-1e308, 0, 1e308}} {
 		p := make([]float64, 3)
@@ -18,17 +18,17 @@ func TestGoalProbabilitiesNaN(t *testing.T) {
 	mustPanic(t, "three probabilities of two", func() { GoalProbabilities(make([]float64, 3), make([]float64, 2), 1, 1) })
 }
 
-// What has probability 0 is not drawn where probabilities add up to too little.
+// A candidate of probability 0 is not drawn, even if the probabilities add up to less than 1.
 func TestPick(t *testing.T) {
 	if got := pick([]float64{0, 1e-300, 1e-300, 0}, 0.5); got != 2 {
 		t.Errorf("with almost no probability %d is drawn, want the last that has any", got)
 	}
 }
 
-// choosingAgent returns an agent that has been twice in the places 2, 0, 4, 1 and 3, then
-// in 2 and 0, and stands at 4. From there a goal g has the value -g - 7.5. The heads
-// deviate by s + 10, where s is half a unit above the place. Target critics, and an average
-// if there is one, say otherwise.
+// choosingAgent returns an agent that has acted twice in the places 2, 0, 4, 1 and 3, and then
+// in 2 and 0. It stands at 4. From there a goal g has the value -g - 7.5. The heads deviate by
+// s + 10, where s is half a unit above the place. The target critics have other values. The
+// moving average, if there is one, has other values and other deviations.
 func choosingAgent(t *testing.T, changes string) *Agent {
 	t.Helper()
 	n := linearNetworks{
@@ -52,12 +52,16 @@ func choosingAgent(t *testing.T, changes string) *Agent {
 	return a
 }
 
-// A goal is a place that the agent has acted in; an episode's last one, 5, is none. It is
-// drawn by Equation 6 among the candidates, here with weights 4 ε - 1 of the scaled
-// uncertainties. All candidates, thrice 2, thrice 0 and twice 4, 1 and 3, weigh their place
-// less 1. For an episode's first goal the threshold leaves those of a value of at least c T =
-// -10, thrice 2, thrice 0 and twice 1: scaled to 1, 0 and 0.5 they weigh 3, 0 and 1. An
-// average of the heads scales them the other way round.
+// A goal is a place that the agent has acted in. An episode's last place, 5, is no goal. Goals
+// are drawn by Equation 6 among the candidates: the weight is 4 ε - 1 of the scaled
+// uncertainty ε, or 0.
+//
+// The candidates are thrice 2, thrice 0 and twice 4, 1 and 3. A place p has ε = p/4, so its
+// weight is p - 1.
+//
+// An episode's first goal needs a value of at least c T = -10. That leaves thrice 2, thrice 0
+// and twice 1. Their ε is 1, 0 and 0.5, so they weigh 3, 0 and 1. The moving average's
+// uncertainties are in the opposite order.
 func TestGoalChoice(t *testing.T) {
 	all := map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}
 	for _, test := range []struct {
@@ -82,7 +86,7 @@ func TestGoalChoice(t *testing.T) {
 	}
 }
 
-// A run's very first goal is where the agent stands. It is copied: it stays there when the
+// A run's very first goal is a copy of where the agent stands. It stays the same when the
 // agent moves on.
 func TestVeryFirstGoal(t *testing.T) {
 	a := scriptedAgent(t, "")
@@ -97,8 +101,8 @@ func TestVeryFirstGoal(t *testing.T) {
 	}
 }
 
-// naiveUncertainty returns the uncertainty of candidate k, by the twins. A word of
-// Uncertainty that it does not know is to be added to it.
+// naiveUncertainty returns the uncertainty of candidate k, in float64. If Uncertainty has a
+// new word, add it here.
 func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]float64) float64 {
 	t.Helper()
 	state := c.states[k]
@@ -133,8 +137,8 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 	return 0
 }
 
-// Each word of Uncertainty gives the uncertainty of every candidate, for the first goal of an
-// episode and for later ones, also where there are more than the networks see at once.
+// Each word of Uncertainty gives every candidate its own uncertainty, for an episode's first
+// goal and for later ones. There are more candidates than the networks see at once.
 func TestUncertainties(t *testing.T) {
 	settings := each(words("Uncertainty"), func(word string) string { return "Uncertainty=" + word })
 	for _, changes := range append(settings, "Learner=authors", "Candidates=1000", "UncertaintyGoal=desired", "UncertaintyPolyak=0.5") {
@@ -176,8 +180,8 @@ func nextGoal(t testing.TB, a *Agent, first bool) []float64 {
 	return goal
 }
 
-// BenchmarkGoal is the choice of a goal among N candidates, by Equations 5 and 6. A row
-// is a candidate with one of its random actions, which all critics' heads predict from.
+// BenchmarkGoal measures the choice of a goal among N candidates, by Equations 5 and 6. A row
+// is a candidate with one of its random actions. All critics' heads predict from each row.
 func BenchmarkGoal(b *testing.B) {
 	for _, n := range []int{1000, 20_000} {
 		b.Run(fmt.Sprint("N=", n), func(b *testing.B) {

@@ -19,11 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A function is one of the package's, or a test's: with its receiver's type before its
-// name, its doc comment on one line, and the lines that it stands in.
+// A function is a function of the package or of a test.
 type function struct {
-	file, name, doc string
-	from, to        int
+	file     string
+	name     string // with its receiver's type before it
+	doc      string // on one line
+	from, to int    // lines
 }
 
 // functionsOf returns the functions of some files, and each file's own comment.
@@ -57,8 +58,8 @@ func functionsOf(t *testing.T, pattern string) (all []function, comments map[str
 	return all, comments
 }
 
-// goldenOf returns the golden vectors of a formula: those of its equation, or
-// else those of its function.
+// goldenOf returns the names of a formula's golden vectors. It finds them by the equation's
+// number, and for a formula in the text by the function.
 func goldenOf(formula, function string) string {
 	var names []string
 	for _, e := range equations {
@@ -91,8 +92,8 @@ func formulas(comment string) (rows [][]string) {
 // A formula's row of the index, but for its name.
 type formula struct{ file, function, test, golden string }
 
-// documentedFormulas returns the formulas by what doc comments say that a function
-// implements and a test tests.
+// documentedFormulas returns the formulas that doc comments name: which function implements
+// each, and which test tests it.
 func documentedFormulas(t *testing.T, functions []function) map[string]formula {
 	t.Helper()
 	implements := regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section [\d.]+\)[.,]`)
@@ -124,8 +125,8 @@ func documentedFormulas(t *testing.T, functions []function) map[string]formula {
 	return all
 }
 
-// TestIndex holds the index of formulas in the package comment to the source and to the table
-// of golden vectors. The displayed formulas come first.
+// The index of formulas in the package comment agrees with the source and with the table of
+// golden vectors. The displayed formulas come first.
 func TestIndex(t *testing.T) {
 	functions, comments := functionsOf(t, "*.go")
 	want := documentedFormulas(t, functions)
@@ -153,7 +154,7 @@ var (
 	departingFiles = regexp.MustCompile(`^(authors|beyond|baseline\w*|variants)\.go$`)
 )
 
-// A checkedPackage is this package, but for its tests, with the types checked.
+// A checkedPackage is this package without its tests, after a check of the types.
 type checkedPackage struct {
 	*types.Package
 	files *token.FileSet
@@ -225,8 +226,8 @@ func (p *checkedPackage) checkUses(t *testing.T) {
 	}
 }
 
-// What the paper's files declare is not for departures alone. That variants.go puts the
-// paper's parts together counts as a use of the paper's.
+// The paper's files declare nothing that only departures use. A use in variants.go, which puts
+// the paper's parts together, counts as the paper's.
 func (p *checkedPackage) checkDeclarations(t *testing.T) {
 	departuresOnly := map[types.Object]bool{} // whether nothing else uses it
 	for id, used := range p.uses {
@@ -245,7 +246,7 @@ func (p *checkedPackage) checkDeclarations(t *testing.T) {
 	}
 }
 
-// The parts of a paper's agent, plain or with PER, are of the paper's files.
+// All parts of a paper's agent, with PER or without, come from the paper's files.
 func (p *checkedPackage) checkParts(t *testing.T) {
 	departing := func(params Params) (names []string) {
 		a := newAgent(t, params, new(scriptedEnv).Sizes(), 1)
@@ -268,7 +269,8 @@ func (p *checkedPackage) checkParts(t *testing.T) {
 	}
 }
 
-// namesakes are the functions of plain down to section 4, and the package's beside them.
+// namesakes returns the functions of plain down to section 4, each with the package's function
+// of the same meaning.
 func namesakes() map[string]string {
 	return map[string]string{
 		"paper": "Paper", "newAgent": "NewAgent", "agent.trainStep": "Agent.trainStep",
@@ -295,8 +297,8 @@ func reasons(t *testing.T) map[string]string {
 	return files
 }
 
-// Each function of plain down to section 4 is the package's of the same meaning. The marks in
-// it, such as R20, have their reasons in the file of that function, with a few exceptions.
+// Each function of plain down to section 4 has a function of the package beside it. The marks
+// in it, such as R20, have their reasons in the file of that function, with a few exceptions.
 func TestNamesakes(t *testing.T) {
 	elsewhere := []string{"D3", "D30", "R2", "R16", "R34", "R38"}
 	marks := regexp.MustCompile(`\b[RD]\d+\b`)
@@ -338,7 +340,7 @@ func TestNamesakes(t *testing.T) {
 
 const lineExample = "examples/line/main.go"
 
-// The library page's program is the example.
+// The library page shows the example's program.
 func TestVendoredExample(t *testing.T) {
 	_, rest, _ := strings.Cut(readText(t, "docs/library.md"), "```go\n")
 	shown, _, _ := strings.Cut(rest, "```")
@@ -363,7 +365,7 @@ func writeFile(t *testing.T, name string, data []byte) {
 	}
 }
 
-// A module is a program of somebody else in a directory.
+// A module is a Go module of somebody else, in a directory.
 type module struct {
 	*testing.T
 	dir string

@@ -140,7 +140,7 @@ func FuzzParseMaze(f *testing.F) {
 	})
 }
 
-// mustPanic runs f, which must panic with a sentence of the package's.
+// mustPanic checks that f panics with a sentence of the package.
 func mustPanic(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {
@@ -194,7 +194,7 @@ func TestMazeStep(t *testing.T) {
 	mustPanic(t, "an action that is no number", func() { env.Step([]float64{0, math.NaN()}) })
 }
 
-// The radius itself is too far, in any direction: 21, 28, 35 are 3:4:5.
+// A goal is reached closer than 0.35, in any direction: 0.21, 0.28 and 0.35 are as 3, 4 and 5.
 func TestMazeReward(t *testing.T) {
 	env := mustMaze(t, "4x5").Env()
 	for away, want := range map[[2]float64]float64{{0, 0.349999}: 0, {-0.35, 0}: -1, {0.21, 0.279}: 0, {0.21, -0.281}: -1} {
@@ -273,8 +273,8 @@ func resets(t *testing.T, n int) (draws [][4]float64) {
 	return draws
 }
 
-// The path lengths that Figures 2 (right) and 6 (right) print, which are the
-// farthest of all points, and own maps counted by hand.
+// Path lengths are the ones that Figures 2 (right) and 6 (right) print. There no point of the
+// maze is farther than the goal. The maps drawn here were counted by hand.
 func TestPathLength(t *testing.T) {
 	wants := map[string]int{}
 	for h := 3; h <= 15; h++ {
@@ -312,8 +312,8 @@ func TestPathLength(t *testing.T) {
 	}
 }
 
-// Hops are those of naiveHops. With 6 points per cell the first piece of a hop may
-// leave a cell; with fewer it cannot.
+// Hops gives the hops of naiveHops. With 6 points per cell the first piece of a hop may leave
+// a cell. With fewer points it cannot.
 func TestHops(t *testing.T) {
 	for _, test := range []struct {
 		text    string

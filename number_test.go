@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// ulps is how many numbers lie from got to want; NaNs are one.
+// ulps returns how many floating-point numbers lie from got to want. All NaNs are equal.
 func ulps(got, want float64) float64 {
 	switch {
 	case got != got && want != want:
 		return 0
 	case math.Signbit(got) != math.Signbit(want) || (got != got) != (want != want):
-		return math.Inf(1) // also of a zero
+		return math.Inf(1) // also for 0 and -0
 	}
 	return math.Abs(float64(int64(math.Float64bits(got) - math.Float64bits(want))))
 }
@@ -51,9 +51,9 @@ func signed(f func(*rand.Rand) float64) func(*rand.Rand) float64 {
 	}
 }
 
-// numberTests are functions and those of package math that they stand for. The bounds are
-// an ulp or two above ours: package math's are within an ulp, but on amd64 its Exp is
-// infinite from 709.6 on, and its Log does not know denormals.
+// numberTests has our functions beside package math's. The bounds are an ulp or two above our
+// functions' error. Package math is within an ulp, but on amd64 its Exp is infinite from 709.6
+// on, and its Log does not know denormals.
 var numberTests = []struct {
 	name    string
 	f, want func(float64) float64
@@ -120,8 +120,8 @@ func TestPowError(t *testing.T) {
 	}
 }
 
-// checkPow holds pow to package math's. The bound is ours, (2 + 3 |y log x|) 2^-53, and
-// 2 + |y| more for package math's, which multiplies.
+// checkPow compares pow with package math's. Our error is at most (2 + 3 |y log x|) 2^-53.
+// Package math multiplies, so the bound allows it 2 + |y| more.
 func checkPow(t *testing.T, x, y float64) {
 	t.Helper()
 	want := math.Pow(x, y)
@@ -131,7 +131,7 @@ func checkPow(t *testing.T, x, y float64) {
 	}
 }
 
-// TestNumberBits holds every architecture to the same bits.
+// Every architecture computes the same bits.
 func TestNumberBits(t *testing.T) {
 	near := signed(magnitudes(-30, 3))
 	far := signed(magnitudes(-10, 10))
@@ -151,7 +151,7 @@ func TestNumberBits(t *testing.T) {
 	checkBits(t, "stream", "c934f723bf84a7e3", 0, func(*rand.Rand) float64 { return float64(s.index(1_000_003)) })
 }
 
-// checkBits holds 100,000 numbers of f to a digest.
+// checkBits compares the digest of 100,000 results of f.
 func checkBits(t *testing.T, name, want string, seed uint64, f func(rng *rand.Rand) float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
