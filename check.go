@@ -474,7 +474,8 @@ func checkGoalChoice(in vector, out *comparison) {
 	}
 }
 
-// checkRelabel checks hindsight: the goal and the reward that a transition is replayed with.
+// checkRelabel checks hindsight: the goal with which a transition is replayed, and the
+// reward.
 func checkRelabel(in vector, out *comparison) {
 	goal := in.numbers("goal", 2)
 	i := in.whole("i")

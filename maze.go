@@ -285,7 +285,8 @@ func (m *Maze) Hops(perCell int) *Lattice {
 // ends its first and its last piece in free cells.
 func (m *Maze) hopIsFree(l *Lattice, k, rows, cols int) bool {
 	row, col := k/l.Cols, k%l.Cols
-	// firstPiece returns the row, or the column, of the cell at (i + 1/2 + hop/substeps)/PerCell.
+	// firstPiece returns the row, or the column, of the cell at a place in points, i +
+	// 1/2 + hop/substeps.
 	firstPiece := func(i, hop int) int { return (substeps*(2*i+1) + 2*hop) / (2 * substeps * l.PerCell) }
 	return m.Free((row+rows)/l.PerCell, (col+cols)/l.PerCell) &&
 		m.Free(firstPiece(row, rows), firstPiece(col, cols))
@@ -301,8 +302,8 @@ func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
 	}
-	// Reading R71: Figure 5 has no formula; its values begin with γ. We discount the best return
-	// of section 4, -(T-1), as Equation 1 does: the first reward counts in full.
+	// Reading R71: Figure 5 has no formula. Its values begin with γ. We discount the best
+	// return of section 4, -(T-1), as Equation 1 does: the first reward counts in full.
 	sum := 0.0
 	for range hops - 1 {
 		sum = float64(γ*sum) - 1
