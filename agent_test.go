@@ -48,7 +48,8 @@ func (e *scriptedEnv) Step(action []float64) (State, float64) {
 }
 
 func (e *scriptedEnv) state() State {
-	x, desired := e.place(e.resets-1, e.step), 0.0
+	x := e.place(e.resets-1, e.step)
+	desired := 0.0
 	if e.desired != nil {
 		desired = e.desired(e.resets - 1)
 	}
@@ -139,7 +140,8 @@ func TestSolved(t *testing.T) {
 func checkDecay(t *testing.T, what string, a *Agent, decays bool) {
 	t.Helper()
 	for _, c := range a.pun.critics {
-		decay, head := c.adam.c.decay, c.headAdam.c.decay
+		decay := c.adam.c.decay
+		head := c.headAdam.c.decay
 		if (decay == 1e-9) != decays || (head == 2.5e-10) != decays {
 			t.Errorf("%s the decay is %v and %v; the weights decay: %v", what, decay, head, decays)
 		}
@@ -363,7 +365,8 @@ func TestRandomActions(t *testing.T) {
 func whoActs(t *testing.T, a *Agent, env *scriptedEnv) (acts [4]string) {
 	t.Helper()
 	trainScripted(t, a, env, 4*a.params.Horizon, func() error {
-		episode, step := env.resets-1, env.step-1
+		episode := env.resets - 1
+		step := env.step - 1
 		if env.step == a.params.Horizon {
 			return nil
 		}
@@ -678,7 +681,8 @@ func TestHistoryOfLastSteps(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her")
 	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}
 	trainScripted(t, a, env, 25, func() error {
-		set, reached := (a.step+9)/10, (a.step+10)/20
+		set := (a.step + 9) / 10
+		reached := (a.step + 10) / 20
 		if a.goalsSet != set || a.goalsReached != reached {
 			t.Errorf("step %d: %d goals set, %d reached, want %d and %d", a.step, a.goalsSet, a.goalsReached, set, reached)
 		}

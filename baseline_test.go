@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// naivePriority is the priority of a row by the networks of updateNetworks: the deviation of
-// the heads, or with td the mean distance of the critics from their targets.
+// naivePriority returns the priority of a row by updateNetworks: the heads' deviation, or with
+// td the critics' mean distance from their targets.
 func naivePriority(p *Params, row recordedRow) (priority float64) {
 	if p.Replay == "per" {
 		return twinSampleDeviation(each(updateNetworks.heads[:], func(head linear) float64 {
@@ -29,8 +29,8 @@ func naivePriority(p *Params, row recordedRow) (priority float64) {
 	return priority
 }
 
-// An update writes the priorities of its minibatch, by the networks as they were before it.
-// A transition that comes twice keeps its last.
+// An update sets the priorities of its minibatch, by the networks before the update. If a
+// transition comes twice, the later priority counts.
 func TestPriorities(t *testing.T) {
 	for _, changes := range []string{
 		"Replay=per",
@@ -60,7 +60,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// With MEGA's learner and with VDS's the target networks move in every 40th update.
+// With MEGA's or VDS's learner the target networks move in every 40th update.
 func TestTargetEvery(t *testing.T) {
 	for _, learner := range []string{"mega", "vds"} {
 		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), 40)
@@ -80,8 +80,8 @@ func TestTargetEvery(t *testing.T) {
 	}
 }
 
-// Priorities are for the critics: minibatches of the heads' and the policy's own,
-// and of VDS, have transitions that the critics never draw, with weights of one.
+// Only the critics draw by priority. The authors' heads and policy, and VDS, draw minibatches
+// of their own, with all transitions and weights of one.
 func TestOwnDraws(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), 40)
 	for i := range 40 {
@@ -110,8 +110,8 @@ func TestOwnDraws(t *testing.T) {
 	}
 }
 
-// The authors' heads learn from transitions with the goals pursued, drawn by episode: the
-// running episode has one transition, and a chance of one in five.
+// The authors' heads learn from transitions with the goals that were pursued. An episode is
+// drawn first. So the running episode's only transition has a chance of one in five.
 func TestAuthorsHeadBatch(t *testing.T) {
 	a, _ := walked(t, tiny(Authors(), ""), 41)
 	b := &learnerOf(a).(*authorsLearner).headBatch
@@ -146,8 +146,8 @@ func TestAuthorsDrawErrors(t *testing.T) {
 	}
 }
 
-// An update of the authors' learner is a step of the critics, then of their targets, then
-// of the heads, then of the policy and then of its target.
+// An update of the authors' learner moves the critics first. Then it moves their targets, the
+// heads, the policy, and the policy's target.
 func TestAuthorsOrder(t *testing.T) {
 	a, _ := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become what they follow
 	w := float64Copies(a)
@@ -191,8 +191,8 @@ func TestAuthorsOrder(t *testing.T) {
 	}
 }
 
-// The authors' targets are of the target policy's action with noise. The noise and then
-// the pair M come from the stream of learning.
+// The authors' targets use the target policy's action with noise. The stream of learning gives
+// the noise and then the pair M.
 func TestAuthorsTargets(t *testing.T) {
 	a, _ := walked(t, tiny(Authors(), "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1"), 50) // nothing moves
 	moveTargets(a)
@@ -235,7 +235,7 @@ func TestHeldStride(t *testing.T) {
 	}
 }
 
-// moments returns mean and standard deviation.
+// moments returns the mean and the standard deviation of x.
 func moments(x []float64) (mean, deviation float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
@@ -246,7 +246,7 @@ func moments(x []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// The noise of Figure 4 is of the same size whatever the estimate is.
+// The noise of Figure 4 has the same deviation for every uncertainty.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
 	a, _ := walked(t, tiny(Beyond(), ""), 40)
@@ -284,7 +284,8 @@ func TestGradientClip(t *testing.T) {
 			gradients = append(gradients, c.gradient.params)
 		}
 		for i, g := range gradients {
-			low, high := slices.Min(g), slices.Max(g)
+			low := slices.Min(g)
+			high := slices.Max(g)
 			if high != 1e-6 || low != -1e-6 {
 				t.Errorf("%s: gradient %d, limited to 1e-6, is from %v to %v", learner, i, low, high)
 			}
@@ -314,11 +315,11 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
-// stepsOf returns how many steps an optimizer has taken, by β₁ᵗ.
+// stepsOf returns how many steps t an optimizer has taken. It keeps β₁ᵗ.
 func stepsOf(m *adam) int { return int(math.Round(math.Log(m.power1) / math.Log(adamBeta1))) }
 
-// Masks are fair coins: for each critic, for two critics at once, for two
-// transitions, and for two seeds.
+// A mask is a fair coin. The masks of two critics, of two transitions and of two seeds are
+// independent.
 func TestMasks(t *testing.T) {
 	const n, seed, c = 20000, 1 << 63, 1
 	one := 0
@@ -346,7 +347,7 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// A bootstrapped critic learns what is in its mask, also of the running episode.
+// A bootstrapped critic learns only from transitions in its mask, also in the running episode.
 func TestMaskedWeights(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Uncertainty=bootstrap Replay=per"), 45)
 	prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
@@ -363,10 +364,10 @@ func TestMaskedWeights(t *testing.T) {
 	}
 }
 
-// twinVariance is the variance of a raw z.
+// twinVariance returns the variance for a head's raw output z.
 func twinVariance(z float64) float64 { return math.Log1p(math.Exp(z)) + 1e-6 }
 
-// twinGaussian is the loss of one row of means and, last, a raw variance.
+// twinGaussian returns the loss of one row. p has the means and, last, the raw variance.
 func twinGaussian(p, s []float64) (loss float64) {
 	variance := twinVariance(p[len(s)])
 	for c := range s {
@@ -473,7 +474,7 @@ func checkGradients(t *testing.T, what string, a *Agent, w float64Networks) {
 	}
 }
 
-// twinPolicyLoss is the policy's loss for a minibatch, rows of s, g and a.
+// twinPolicyLoss returns the policy's loss for a minibatch. The rows of x are s, g and a.
 func twinPolicyLoss(actor float64Net, critics []float64Net, x matrix, l2 float64) (loss float64) {
 	for k := range x.rows {
 		s := float64s(x.row(k)[:2])
@@ -487,19 +488,23 @@ func twinPolicyLoss(actor float64Net, critics []float64Net, x matrix, l2 float64
 	return loss
 }
 
-// The loss is finite for the least and for the largest variance; the least is the twin's.
+// The loss is finite for the smallest and for the largest variance. For the smallest it is the
+// twin's.
 func TestGaussianLoss(t *testing.T) {
 	for _, z := range []float32{-1e30, -800, 800, 1e30} {
 		dp := make([]float32, 2)
 		loss := gaussianLoss(dp, []float32{1, z}, []float32{2}, 1)
 		least := twinGaussian([]float64{1, -800}, []float64{2})
-		if !finite(loss+float64(dp[0])+float64(dp[1])) || z < 0 && math.Abs(loss/least-1) > 1e-9 {
-			t.Errorf("raw variance %v: loss %v, gradient %v", z, loss, dp)
+		if !finite(loss + float64(dp[0]) + float64(dp[1])) {
+			t.Errorf("raw variance %v: loss %v and gradient %v are not finite", z, loss, dp)
+		}
+		if z < 0 && math.Abs(loss/least-1) > 1e-9 {
+			t.Errorf("raw variance %v: loss %v, want %v", z, loss, least)
 		}
 	}
 }
 
-// At a prediction without error the norm has no gradient; zero is right.
+// The norm has no gradient where a prediction has no error. There predictiveNorm returns 0.
 func TestNormAtZero(t *testing.T) {
 	dp := []float32{1, 1, 1, 1}
 	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
@@ -573,7 +578,8 @@ func TestLeastDense(t *testing.T) {
 	}
 }
 
-// The cutoff starts at -3, or at its floor where that is higher: the value of 0.8 T steps.
+// The cutoff starts at -3, or at its floor if that is higher. The floor is the value of a goal
+// that is 0.8 T steps away.
 func TestNewCutoff(t *testing.T) {
 	for _, test := range []struct {
 		discount     float64
@@ -626,8 +632,8 @@ func TestCutoff(t *testing.T) {
 	}
 }
 
-// An episode's goal is the one of least density among the candidates whose value
-// from where the agent is, the mean over the critics, is within reach.
+// Among the candidates within reach, the episode's goal is the one of least density. A
+// candidate is within reach if its value, the critics' mean, is at least the cutoff.
 func TestMEGAGoal(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
 	moveTargets(a)
@@ -646,8 +652,7 @@ func TestMEGAGoal(t *testing.T) {
 	}
 }
 
-// naiveMeanValue is the mean over the critics of the policy's value of a goal, from where
-// the agent is.
+// naiveMeanValue returns the critics' mean value of a goal, from where the agent is.
 func naiveMeanValue(a *Agent, goal []float64) (mean float64) {
 	action := twinAct(a.policy.net.float64Copy(), a.observation, goal)
 	for _, c := range a.pun.critics {
@@ -733,7 +738,9 @@ func TestMEGAReplayGoal(t *testing.T) {
 
 		mix := map[float64]float64{}
 		for k := range 23 {
-			achieved, pursued, desired := float64(k), float64(-1-k), float64(1000+k/5)
+			achieved := float64(k)
+			pursued := float64(-1 - k)
+			desired := float64(1000 + k/5)
 			mix[achieved] = 0.4*future[achieved] + 0.1/23
 			mix[pursued] = 0.1 / 23
 			mix[desired] += 0.3 / 23
@@ -743,8 +750,8 @@ func TestMEGAReplayGoal(t *testing.T) {
 	}
 }
 
-// checkReplayGoals holds the goals that transition i is replayed with at a step to
-// their probabilities.
+// checkReplayGoals compares the goals that transition i is replayed with, at a given step,
+// with their probabilities.
 func checkReplayGoals(t *testing.T, a *Agent, i, step int, probabilities map[float64]float64) {
 	t.Helper()
 	a.step = step
@@ -755,8 +762,8 @@ func checkReplayGoals(t *testing.T, a *Agent, i, step int, probabilities map[flo
 	checkDraws(t, fmt.Sprintf("step %d, transition %d: goal", step, i), drawn, probabilities)
 }
 
-// The first episode's goal is the environment's, and no goal changes within an
-// episode. An episode at its goal in any step but the last is a success.
+// The first episode's goal is the environment's. No goal changes within an episode. An episode
+// is a success if any step but the last is at the goal.
 func TestMEGASuccess(t *testing.T) {
 	for _, test := range []struct {
 		at      []int // the steps at the goal, of ten
@@ -790,8 +797,8 @@ type sampledEnv struct {
 
 func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 
-// The environment draws the candidates. Their probabilities are in proportion to the
-// members' disagreement: here to 0, 1, 2 and 3.
+// The environment draws VDS's candidates, here the goals 0, 1, 2 and 3. Their probabilities are
+// in proportion to the members' disagreement, which is the goal here.
 func TestVDSGoal(t *testing.T) {
 	a := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds")
 	next := 0.0
@@ -825,7 +832,7 @@ func TestVDSGoal(t *testing.T) {
 	}
 }
 
-// VDS needs an environment that draws goals, and refuses goals that do not fit.
+// VDS needs an environment that draws goals. It refuses a goal that does not fit.
 func TestVDSRefuses(t *testing.T) {
 	a, env := walked(t, tiny(Beyond(), "Curriculum=vds"), 50)
 	a.env = &sampledEnv{env, func() []float64 { return []float64{1} }}
@@ -846,8 +853,8 @@ func TestVDSRefuses(t *testing.T) {
 	train(t, a, env, &plain{env}, o) // an evaluation needs no goals
 }
 
-// Members are VDS's own whatever the agent's ensemble is. Goals and observations
-// may differ in length.
+// VDS's members are its own, whatever the agent's ensemble is. Goals and observations may
+// differ in length.
 func TestVDSMembers(t *testing.T) {
 	p := tiny(Beyond(), "Curriculum=vds Uncertainty=bootstrap Learner=mega")
 	a := newAgent(t, p, new(lineEnv).Sizes(), 1)

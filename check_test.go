@@ -63,7 +63,7 @@ func TestGoldenEnters(t *testing.T) {
 			tests.wantEntered(t, name, strings.Split(held, ", ")...)
 		}
 	}
-	// Both terms of the critics' pass are those of a whole update.
+	// A whole update computes both terms of the critics' pass.
 	tests.wantEntered(t, "critic-loss", "ensemble.criticTerm")
 	tests.wantEntered(t, "predictive-loss", "ensemble.headTerm")
 	tests.wantEntered(t, "update-joint", "paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm")

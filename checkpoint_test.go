@@ -25,10 +25,14 @@ import (
 // tiny returns p so small that a run of some episodes takes milliseconds, with changes as in
 // with. The later goals of such a run are chosen by uncertainty.
 func tiny(p Params, changes string) Params {
-	p.HiddenSize, p.HiddenLayers = 8, 2
+	p.HiddenSize = 8
+	p.HiddenLayers = 2
 	p.Batch = 16
-	p.Candidates, p.UncertaintyActions = 20, 2
-	p.Horizon, p.InitialSteps, p.LearningStarts = 10, 15, 5
+	p.Candidates = 20
+	p.UncertaintyActions = 2
+	p.Horizon = 10
+	p.InitialSteps = 15
+	p.LearningStarts = 5
 	p.NormalizerDraws = 5
 	return with(p, changes)
 }
@@ -200,8 +204,8 @@ func everyState(t *testing.T, p Params) (states [][]byte) {
 	return states
 }
 
-// askEverything asks an agent every question twice, which must give the same answers, and
-// asks about nothing.
+// askEverything asks an agent every question twice and compares the answers. It also asks about
+// no points.
 func askEverything(t *testing.T, a *Agent) {
 	t.Helper()
 	points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)

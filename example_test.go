@@ -16,15 +16,15 @@ import (
 	"qta"
 )
 
-// The choice of a goal out of three candidates, by two random actions each.
+// A goal is chosen out of three candidates, by two random actions each.
 func Example_goalSelection() {
 	// The threshold: a first goal needs a mean value of at least c T, here
-	// -1.5·10, which the last of four candidates misses.
+	// -1.5·10. The last of four candidates misses it.
 	value := []float64{-2, -15, -7, -16}
 	fmt.Println("achievable:", qta.Achievable([]int{0, 1, 2, 3}, value, -1.5, 10))
 
 	// Equation 5. Three heads predict one number for each candidate and
-	// action; of 1, 2 and 3 the deviation is 1.
+	// action. The deviation of 1, 2 and 3 is 1.
 	first := [][]float32{{1, 0, 5}, {2, 3, 5}, {3, 6, 5}}   // each head's three predictions for the first action
 	second := [][]float32{{0, -5, 1}, {1, 0, 1}, {2, 5, 1}} // and for the second
 	d1, d2 := make([]float64, 3), make([]float64, 3)
@@ -50,9 +50,9 @@ func Example_goalSelection() {
 	// probabilities: [0.071 0.929 0.000]
 }
 
-// Vectors of Equation 1 from somewhere else, of which the second was made with
-// the maximum. For those in a folder, pass os.DirFS(folder); the package
-// qta/testdata has the golden ones.
+// Check compares vectors of Equation 1 from another implementation. The second one was made
+// with the maximum. For vectors in a folder, pass os.DirFS(folder). The package qta/testdata
+// has the golden vectors.
 func ExampleCheck() {
 	vectors := fstest.MapFS{"targets.json": {Data: []byte(`{"equation": "td-target", "paper": "Equation 1", "cases": [
 		{"name": "min", "in": {"r": [-1], "gamma": 0.5, "q_target": [[-2], [-8], [-4]], "M": [0, 2]}, "out": {"y": [-3]}, "tol": 1e-6},
@@ -70,7 +70,7 @@ func ExampleCheck() {
 	// Equation 1, TDTarget, max: qta: vectors: targets.json: case "max": out.y[0]: the file has -2, package qta gives -3; |r-e| / (1 + |e|) is 0.333, allowed are 1e-06
 }
 
-// Training on a maze. Networks this small, for so few steps, learn nothing.
+// An agent trains on a maze. Networks this small learn nothing in so few steps.
 func ExampleAgent_Train() {
 	maze, err := qta.NewMaze("4x5")
 	if err != nil {
@@ -111,8 +111,8 @@ func ExampleAgent_Train() {
 	// evaluation after 200 steps
 }
 
-// An agent from a file, which qta leaves in a run directory as agent.qta, acts
-// without learning.
+// An agent that is loaded from a file acts without learning. qta leaves such a file in each
+// run directory, agent.qta.
 func ExampleLoadFile() {
 	directory, err := os.MkdirTemp("", "qta")
 	if err != nil {
@@ -138,9 +138,8 @@ func ExampleLoadFile() {
 	// reached: true
 }
 
-// The ensemble by itself, in a learner that has no goals: it learns from a dot
-// that jumps about in the left half of a square, and knows that it knows nothing
-// of the right half.
+// A learner without goals uses the ensemble by itself. It learns from a dot that jumps about
+// in the left half of a square. It is more uncertain about the right half.
 func ExamplePUN() {
 	p := qta.Small()
 	p.HiddenSize = 32
@@ -188,7 +187,7 @@ func ExamplePUN() {
 	// ...###
 }
 
-// The header of the file, which any language reads, names the networks' layers.
+// The file's header names the networks' layers. Any language can read it.
 func ExampleAgent_WriteSafetensors() {
 	p := qta.Small()
 	p.HiddenLayers = 1
@@ -212,9 +211,9 @@ func ExampleAgent_WriteSafetensors() {
 	// "policy.1.bias":{"dtype":"F32","shape":[1],"data_offsets":[1280,1284]},
 }
 
-// An approach is a curriculum that pursues part of the way to the desired goal,
-// more with each goal that is reached. That decides its goals, and nobody else
-// can tell it: it is kept in the agent, and saved with it.
+// An approach is a curriculum that pursues part of the way to the desired goal, and more of it
+// with each goal that is reached. How many were reached decides its goals, so it keeps that
+// number in the agent, which saves it.
 type approach struct{}
 
 func (approach) NextGoal(a *qta.Agent, first bool, _ *rand.Rand) ([]float64, error) {
@@ -278,8 +277,8 @@ func ExampleAgent_Uncertainty() {
 	// true
 }
 
-// An environment of one's own: a cart on a line that has inertia, so that its
-// observation, position and velocity, is more than the goal, a position.
+// A cart on a line is an environment of one's own. It has inertia, so its observation is a
+// position and a velocity. Its goal is a position.
 type cart struct {
 	observation [2]float64 // position and velocity
 	desired     [1]float64
@@ -308,8 +307,7 @@ func (c *cart) Step(action []float64) (qta.State, float64) {
 	return s, c.Reward(s.Achieved, s.Desired)
 }
 
-// Reward looks at its arguments alone: hindsight asks it for goals that no
-// episode had.
+// Reward looks only at its arguments, because hindsight asks it for goals that no episode had.
 func (c *cart) Reward(achieved, desired []float64) float64 {
 	if math.Abs(achieved[0]-desired[0]) < 0.05 {
 		return 0

@@ -14,7 +14,7 @@ import (
 )
 
 // fusedFMA returns a*b + c as the processor's fused multiply-add does: the product is
-// exact in float64. The second rounding moves about one sum in 10^9, of these none.
+// exact in float64. The second rounding moves about one sum in 10^9, and none of these.
 func fusedFMA(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
 
 // randomFloat returns a number of either sign, with a binary exponent from -e to e.
@@ -280,7 +280,10 @@ func TestAdamStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 0))
 	for n := range 100 {
 		all := adam{
-			params: randomVector(rng, n), m: randomVector(rng, n), v: randomVector(rng, n), gradient: randomVector(rng, n),
+			params:   randomVector(rng, n),
+			m:        randomVector(rng, n),
+			v:        randomVector(rng, n),
+			gradient: randomVector(rng, n),
 		}
 		for i, v := range all.v {
 			if v < 0 && rng.IntN(10) > 0 {
@@ -289,7 +292,9 @@ func TestAdamStep(t *testing.T) {
 		}
 		all.c = adamCoefficients{0.9, 0.1, 0.999, 0.001, 1e-3 * rng.Float32(), 1 + rng.Float32(), 1e-8, float32(rng.IntN(2)) * 0.01}
 		single := all
-		single.params, single.m, single.v = slices.Clone(all.params), slices.Clone(all.m), slices.Clone(all.v)
+		single.params = slices.Clone(all.params)
+		single.m = slices.Clone(all.m)
+		single.v = slices.Clone(all.v)
 		for i := range n { // a single element fills no vector
 			single.do(i, i+1)
 		}
@@ -374,7 +379,8 @@ func TestWorkers(t *testing.T) {
 			if n == 2 {
 				runtime.GOMAXPROCS(1) // so that its threads fall asleep at once
 			}
-			w, c := newWorkers(n), make(counter, 100)
+			w := newWorkers(n)
+			c := make(counter, 100)
 			runtime.GOMAXPROCS(procs)
 			for round := range 2000 {
 				if round%500 == 499 {

@@ -177,7 +177,8 @@ func TestMazeStep(t *testing.T) {
 		{"pieces after a wall are dropped", pair{2.15, 1.95}, pair{-1, 1}, pair{2.15, 1.95}},
 		{"only ends of pieces are tested", pair{2.04, 1.95}, pair{-1, 1}, pair{1.04, 2.95}},
 	} {
-		env.position, env.goal = test.from, test.want
+		env.position = test.from
+		env.goal = test.want
 		action := test.action
 		s, r := env.Step(action[:])
 		if math.Hypot(s.Observation[0]-test.want[0], s.Observation[1]-test.want[1]) > 1e-12 || r != 0 {
