@@ -67,10 +67,10 @@ func TestWriteSafetensorsErrors(t *testing.T) {
 	}
 }
 
-// withHeader returns a file with the same numbers and a changed header.
-func withHeader(data []byte, change func(header string) string) []byte {
+// withHeader returns a file with the same numbers, and with new in place of old in its header.
+func withHeader(data []byte, old, new string) []byte {
 	n := 8 + int(binary.LittleEndian.Uint64(data))
-	header := change(string(data[8:n]))
+	header := strings.Replace(string(data[8:n]), old, new, 1)
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), data[n:])
 }
 
