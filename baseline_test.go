@@ -559,6 +559,8 @@ func TestMEGADensity(t *testing.T) {
 	}
 }
 
+// The candidate of least density is chosen among those whose value is at least the cutoff. If
+// there are none, it is the candidate of the largest value.
 func TestLeastDense(t *testing.T) {
 	type list = []float64
 	for _, test := range []struct {

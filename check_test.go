@@ -269,6 +269,7 @@ func corruptCase(t *testing.T, e *equation, c object, decides map[string]bool) {
 	}
 }
 
+// A fault in a file of vectors is an error that names the file, and the case and the place.
 func TestCheckErrors(t *testing.T) {
 	const (
 		in   = `{"r": [-1, 0], "gamma": 0.5, "q_target": [[1, 2], [3, 4]], "M": [1, 0]}`

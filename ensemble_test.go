@@ -125,6 +125,7 @@ func TestPUNContinues(t *testing.T) {
 	}
 }
 
+// NewPUN refuses an ensemble without observations or actions, and bad parameters.
 func TestNewPUNRefuses(t *testing.T) {
 	for _, test := range []struct {
 		params Params

@@ -176,6 +176,7 @@ func allWorkers(t testing.TB) []*workers {
 	return ws
 }
 
+// Every kernel computes the products of the definition, whatever the sizes and the epilogue.
 func TestMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	ws := allWorkers(t)
@@ -204,6 +205,7 @@ func TestMul(t *testing.T) {
 	}
 }
 
+// Operands that do not fit panic.
 func TestMulPanics(t *testing.T) {
 	w := newWorkers(1)
 	m := newMatrix(4, 4)
@@ -276,6 +278,7 @@ func randomVector(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
+// A step of all elements at once equals steps of single elements.
 func TestAdamStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 0))
 	for n := range 100 {
@@ -329,6 +332,7 @@ func TestAdamStepByHand(t *testing.T) {
 	}
 }
 
+// Polyak of all elements at once equals Polyak of single elements.
 func TestPolyakStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	for n := range 100 {
@@ -347,6 +351,7 @@ func TestPolyakStep(t *testing.T) {
 	mustPanic(t, "networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
 }
 
+// A target follows by three threads as by one.
 func TestFollowThreads(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	target := randomVector(rng, inline/16) // each thread has a part
@@ -371,6 +376,7 @@ func (c counter) do(lo, hi int) {
 	}
 }
 
+// Each part of a task is done once, with any number of threads and processors.
 func TestWorkers(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, procs := range []int{runtime.GOMAXPROCS(0), 1} {

@@ -189,6 +189,7 @@ func checkTypes(t *testing.T) *checkedPackage {
 	return p
 }
 
+// The paper's files do not need the files that depart from the paper.
 func TestPaperStandsAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it checks the types of the standard library, too, which takes seconds")

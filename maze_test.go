@@ -23,6 +23,7 @@ func mustMaze(t testing.TB, name string) *Maze {
 // drawing joins rows into a map.
 func drawing(rows ...string) string { return strings.Join(rows, "\n") + "\n" }
 
+// NewMaze draws the paper's mazes by name, in any size up to 10,000 cells.
 func TestNewMaze(t *testing.T) {
 	for name, want := range map[string]string{
 		"4x5": drawing("#######", "#.....#", "#.#.#.#", "#.###.#", "#.S#G.#", "#######"),
@@ -52,6 +53,7 @@ func TestNewMaze(t *testing.T) {
 	}
 }
 
+// ParseMaze reads a map whatever its walls outside are. An error names the line and the column.
 func TestParseMaze(t *testing.T) {
 	want := drawing("######", "#S...#", "###.##", "#G..##", "######")
 	for what, text := range map[string]string{
@@ -100,6 +102,8 @@ func TestParseMaze(t *testing.T) {
 	}
 }
 
+// An arbitrary text is an error, or a maze whose String is read again and in which no step ends
+// in a wall.
 func FuzzParseMaze(f *testing.F) {
 	for _, name := range []string{"4x5", "2U5"} {
 		f.Add(mustMaze(f, name).String())

@@ -40,6 +40,7 @@ var appendix = []struct {
 	{"PER alpha", "PriorityAlpha", 1},
 }
 
+// Paper has the values of the appendix's table, and each field's source says which row it is.
 func TestPaperIsTheTable(t *testing.T) {
 	rows := map[string]string{}
 	for _, r := range appendix {

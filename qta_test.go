@@ -168,19 +168,19 @@ func TestNumericError(t *testing.T) {
 	}
 }
 
-// trainError trains an agent first for some steps in a lineEnv without a fault, and then in
-// env. It compares the beginning of the error.
-func trainError(t *testing.T, before int, env, evaluation Env, o TrainOptions, want string) *Agent {
+// lineAgent returns an agent for a lineEnv.
+func lineAgent(t *testing.T) *Agent {
 	t.Helper()
-	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
-	if before > 0 {
-		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: before, EvalEvery: 100, Rollouts: 1})
-	}
+	return newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
+}
+
+// trainError trains an agent and compares the beginning of the error.
+func trainError(t *testing.T, a *Agent, env, evaluation Env, o TrainOptions, want string) {
+	t.Helper()
 	err := a.Train(t.Context(), env, evaluation, o)
 	if !strings.HasPrefix(fmt.Sprint(err), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
-	return a
 }
 
 // Train refuses other sizes, one instance for training and evaluation, and an evaluation
@@ -190,17 +190,18 @@ func TestTrainArguments(t *testing.T) {
 		*lineEnv
 		_ []int
 	}
+	a := lineAgent(t)
 	maze := mustMaze(t, "1U5").Env()
 	one := new(lineEnv)
 	other := new(lineEnv)
 	o := TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}
-	trainError(t, 0, maze, one, o, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3")
-	trainError(t, 0, one, maze, o, "qta: the environment has sizes")
-	trainError(t, 0, one, one, o, "qta: training and evaluation need two instances")
-	trainError(t, 0, incomparable{lineEnv: one}, incomparable{lineEnv: other}, o, "<nil>")
-	trainError(t, 0, one, other, TrainOptions{Steps: 1, Rollouts: 1},
+	trainError(t, a, maze, one, o, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3")
+	trainError(t, a, one, maze, o, "qta: the environment has sizes")
+	trainError(t, a, one, one, o, "qta: training and evaluation need two instances")
+	trainError(t, a, one, other, TrainOptions{Steps: 1, Rollouts: 1},
 		"qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above")
-	trainError(t, 0, one, other, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0")
+	trainError(t, a, one, other, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0")
+	trainError(t, a, incomparable{lineEnv: one}, incomparable{lineEnv: other}, o, "<nil>")
 	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
 		_, err := NewAgent(Small(), sizes, 1)
 		if err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
@@ -216,9 +217,10 @@ func badState(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onSt
 // is wrong, in the environment of training or of the evaluation. After an error within a step
 // the agent can neither be saved nor train on.
 func TestTrainErrors(t *testing.T) {
-	const training, evaluation = true, false
+	const training = "in training"
+	const evaluation = "in the evaluation"
 	for _, test := range []struct {
-		in     bool // training or evaluation
+		in     string
 		broken *lineEnv
 		want   string
 	}{
@@ -243,11 +245,15 @@ func TestTrainErrors(t *testing.T) {
 			"step 7: environment: after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
 	} {
 		o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
-		env, evaluationEnv := new(lineEnv), test.broken
+		env := new(lineEnv)
+		evaluationEnv := new(lineEnv)
 		if test.in == training {
-			env, evaluationEnv = evaluationEnv, env
+			env = test.broken
+		} else {
+			evaluationEnv = test.broken
 		}
-		a := trainError(t, 0, env, evaluationEnv, o, "qta: "+test.want)
+		a := lineAgent(t)
+		trainError(t, a, env, evaluationEnv, o, "qta: "+test.want)
 		if _, err := a.MarshalBinary(); err != errHalfway {
 			t.Errorf("%s: saved within a step: error %v", test.want, err)
 		}
@@ -270,7 +276,9 @@ func TestTrainElsewhere(t *testing.T) {
 		{badState(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }),
 			"qta: step 13: environment: number 0 of the desired goal "},
 	} {
-		trainError(t, 13, test.other, new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}, test.want)
+		a := lineAgent(t)
+		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 13, EvalEvery: 100, Rollouts: 1})
+		trainError(t, a, test.other, new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}, test.want)
 	}
 }
 
