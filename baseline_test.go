@@ -84,7 +84,7 @@ func TestTargetEvery(t *testing.T) {
 // of their own, with all transitions and weights of one.
 func TestOwnDraws(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), 40)
-	for i := range 40 {
+	for i := range 40 { // only transition 7 keeps its priority
 		if i != 7 {
 			prioritiesOf(a).tree.set(i, 0)
 		}

@@ -87,8 +87,8 @@ type mulCase struct {
 	e       epilogue
 }
 
-// randomMul returns a product of the given size. The bits of flags choose the
-// layout of A, the epilogue and whether there are special values.
+// randomMul returns a product of the given size. The bits of flags choose: bits 0 and 1 the
+// layout of A, bits 2 to 5 the epilogue, and bits 6 and 7 whether there are special values.
 func randomMul(t *testing.T, rng *rand.Rand, rows, cols, k int, flags uint) mulCase {
 	special := flags>>6&3 == 3
 	// The data ends with the last element, so that nothing may be read behind.
@@ -187,7 +187,8 @@ func TestMul(t *testing.T) {
 			}
 		}
 	}
-	for flags := range uint(64) { // the tallest tiles
+	// Sizes for the tallest tiles.
+	for flags := range uint(64) {
 		checkMul(t, ws, rng, 12+rng.IntN(15), 32*(1+rng.IntN(2)), rng.IntN(20), flags)
 	}
 	n := 100
@@ -195,10 +196,12 @@ func TestMul(t *testing.T) {
 		n = 10
 	}
 	for range n {
-		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(140), rng.IntN(700), uint(rng.Uint32()))
-		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(5), 4*rng.IntN(100), uint(rng.Uint32())&^2)
+		flags := uint(rng.Uint32())
+		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(140), rng.IntN(700), flags)
+		// Few columns, and A in rows.
+		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(5), 4*rng.IntN(100), flags&^2)
 	}
-	// Large enough for several threads, and empty.
+	// Sizes large enough for several threads, and empty ones.
 	sizes := [][3]int{{1024, 3, 256}, {3, 256, 1024}, {1, 1024, 512}, {130, 131, 133}, {257, 40, 100}, {0, 3, 4}, {3, 0, 4}}
 	for i, s := range sizes {
 		checkMul(t, ws, rng, s[0], s[1], s[2], uint(i%3))
