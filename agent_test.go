@@ -533,11 +533,14 @@ func TestAverageOfUpdates(t *testing.T) {
 	}
 }
 
-// frequency checks how often, in n draws, something of probability p came.
-func frequency(t *testing.T, what string, count, n int, p float64) {
+// checkFrequency checks how often, in n draws, something of probability p came: within five
+// standard deviations of the expected count.
+func checkFrequency(t *testing.T, what string, count, n int, p float64) {
 	t.Helper()
-	if d := math.Abs(float64(count) - float64(n)*p); d > 5*math.Sqrt(float64(n)*p*(1-p))+1e-9 {
-		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, float64(n)*p)
+	expected := float64(n) * p
+	deviation := math.Sqrt(expected * (1 - p))
+	if math.Abs(float64(count)-expected) > 5*deviation+1e-9 {
+		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, expected)
 	}
 }
 
@@ -606,7 +609,7 @@ func TestSurveySamples(t *testing.T) {
 		counts[k]++
 	}
 	for k, q := range s.Probability {
-		frequency(t, fmt.Sprint("point ", k), counts[k], samples, q)
+		checkFrequency(t, fmt.Sprint("point ", k), counts[k], samples, q)
 	}
 }
 

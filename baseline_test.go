@@ -129,7 +129,7 @@ func TestAuthorsHeadBatch(t *testing.T) {
 			}
 		}
 	}
-	frequency(t, "authors' heads: the running episode's transition", latest, 200*len(b.transitions), 0.2)
+	checkFrequency(t, "authors' heads: the running episode's transition", latest, 200*len(b.transitions), 0.2)
 }
 
 // An update of the authors' learner stops at the first minibatch that cannot be drawn.
@@ -341,9 +341,9 @@ func TestMasks(t *testing.T) {
 			}
 		}
 	}
-	frequency(t, "one mask", one, n, 0.5)
+	checkFrequency(t, "one mask", one, n, 0.5)
 	for other, count := range both {
-		frequency(t, "a mask and that of another "+other, count, n, 0.25)
+		checkFrequency(t, "a mask and that of another "+other, count, n, 0.25)
 	}
 }
 

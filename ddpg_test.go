@@ -56,10 +56,10 @@ func TestExploration(t *testing.T) {
 			two := (1-test.share)*noisy*noisy + test.share*uniform*uniform
 			first, second, both, twice := countBelow(actions, bound)
 			what := fmt.Sprintf("actions tanh(%v) with noise, a share of %v random: at most %.2f", test.c, test.share, bound)
-			frequency(t, what+", first component", first, len(actions), one)
-			frequency(t, what+", second component", second, len(actions), one)
-			frequency(t, what+", both", both, len(actions), two)
-			frequency(t, what+", two steps in a row", twice, len(actions)-1, one*one)
+			checkFrequency(t, what+", first component", first, len(actions), one)
+			checkFrequency(t, what+", second component", second, len(actions), one)
+			checkFrequency(t, what+", both", both, len(actions), two)
+			checkFrequency(t, what+", two steps in a row", twice, len(actions)-1, one*one)
 		}
 	}
 }
@@ -120,8 +120,8 @@ func TestNormalizersShown(t *testing.T) {
 		relabeled += int(a.goalScale.sum[0])
 	}
 	for k, n := range shown {
-		frequency(t, fmt.Sprintf("transition %d is shown", k), n, 9*showings, 1./5)
+		checkFrequency(t, fmt.Sprintf("transition %d is shown", k), n, 9*showings, 1./5)
 	}
-	frequency(t, "a transition is not shown, as draws are with replacement", missed, showings, math.Pow(4./5, 9))
-	frequency(t, "a goal is shown relabeled", relabeled, 9*showings, 4./5)
+	checkFrequency(t, "a transition is not shown, as draws are with replacement", missed, showings, math.Pow(4./5, 9))
+	checkFrequency(t, "a goal is shown relabeled", relabeled, 9*showings, 4./5)
 }

@@ -111,7 +111,10 @@ func randomMul(t *testing.T, rng *rand.Rand, rows, cols, k int, flags uint) mulC
 		p.a = view(k, rows).t()
 	case 3: // one element, or one row, for all
 		p.a = view(1, max(k, 1))
-		p.a.rows, p.a.cols, p.a.rowStride, p.a.colStride = rows, k, 0, rng.IntN(2)
+		p.a.rows = rows
+		p.a.cols = k
+		p.a.rowStride = 0
+		p.a.colStride = rng.IntN(2)
 	}
 	switch flags >> 2 & 3 {
 	case 0, 1:

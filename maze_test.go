@@ -226,7 +226,7 @@ func TestSampleGoal(t *testing.T) {
 		if !m.Free(at[0]/2, at[1]/2) {
 			t.Errorf("a goal in a wall, quarter %v", at)
 		}
-		frequency(t, fmt.Sprint("quarter of a cell ", at), count, n, 1./56)
+		checkFrequency(t, fmt.Sprint("quarter of a cell ", at), count, n, 1./56)
 	}
 	if len(quarters) != 4*14 || farthest < 0.499 {
 		t.Errorf("%d quarters of 14 cells drawn, up to %v from centers", len(quarters), farthest)
@@ -250,7 +250,7 @@ func TestRegions(t *testing.T) {
 		if farthest > 0.3 || farthest < 0.299 {
 			t.Errorf("regions: the %s lies up to %v from the center of its cell, want 0.3", name, farthest)
 		}
-		frequency(t, "regions: the "+name+" in the inner half", inner, n, 0.5)
+		checkFrequency(t, "regions: the "+name+" in the inner half", inner, n, 0.5)
 	}
 
 	sides := map[string]int{} // on which side of its center each coordinate lies
@@ -261,7 +261,7 @@ func TestRegions(t *testing.T) {
 		t.Errorf("regions: the coordinates lie on %d combinations of sides, want 16", len(sides))
 	}
 	for side, count := range sides {
-		frequency(t, "regions: sides "+side, count, n, 1./16)
+		checkFrequency(t, "regions: sides "+side, count, n, 1./16)
 	}
 }
 

@@ -193,7 +193,7 @@ func checkDraws(t *testing.T, what string, drawn []float64, probabilities map[fl
 		}
 	}
 	for x, p := range probabilities {
-		frequency(t, fmt.Sprintf("%s: %v", what, x), counts[x], len(drawn), p)
+		checkFrequency(t, fmt.Sprintf("%s: %v", what, x), counts[x], len(drawn), p)
 	}
 }
 
