@@ -102,7 +102,7 @@ func tinyVariants() []Preset {
 // leastParams returns the parameters of the smallest checkpoint.
 func leastParams() Params { return tiny(Beyond(), "HiddenSize=1 HiddenLayers=1 Critics=2") }
 
-// newMazeAgent returns an agent for the maze 1U5, a corridor in the shape of a U.
+// newMazeAgent returns an agent with a seed for the maze 1U5, a corridor in the shape of a U.
 func newMazeAgent(t testing.TB, p Params, seed uint64) *Agent {
 	t.Helper()
 	return newAgent(t, p, mustMaze(t, "1U5").Env().Sizes(), seed)

@@ -90,7 +90,7 @@ func TestGoalChoice(t *testing.T) {
 // A run's very first goal is a copy of where the agent stands. It stays the same when the
 // agent moves on.
 func TestVeryFirstGoal(t *testing.T) {
-	a := scriptedAgent(t, "")
+	a := scriptedAgent(t, "InitialSteps=0")
 	for _, place := range []float64{3, 4} {
 		a.enterState(State{Observation: []float64{place + 0.5}, Achieved: []float64{place}})
 		if a.goalsSet == 0 {

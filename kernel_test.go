@@ -513,7 +513,7 @@ func timed(f func()) float64 {
 // and the share of one thread's peak with the kernel. It returns the time in seconds.
 func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 	peak := newProbe(k)
-	for range 3 {
+	for range 3 { // warms caches up
 		f()
 	}
 	var seconds, shares []float64

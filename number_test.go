@@ -108,7 +108,7 @@ func TestNumberError(t *testing.T) {
 func TestPowError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 10_000 {
-		checkPow(t, magnitudes(-40, 10)(rng), between(0, 1)(rng)) // priorities
+		checkPow(t, magnitudes(-40, 10)(rng), between(0, 1)(rng)) // a priority to the power α
 		checkPow(t, between(0.9, 1.1)(rng), between(-1000, 1000)(rng))
 		checkPow(t, magnitudes(-200, 200)(rng), between(-3, 3)(rng))
 	}
