@@ -202,14 +202,19 @@ func TestMazeStep(t *testing.T) {
 // A goal is reached closer than 0.35, in any direction: 0.21, 0.28 and 0.35 are as 3, 4 and 5.
 func TestMazeReward(t *testing.T) {
 	env := mustMaze(t, "4x5").Env()
-	for away, want := range map[[2]float64]float64{{0, 0.349999}: 0, {-0.35, 0}: -1, {0.21, 0.279}: 0, {0.21, -0.281}: -1} {
+	for away, want := range map[[2]float64]float64{
+		{0, 0.349999}:  0,
+		{-0.35, 0}:     -1,
+		{0.21, 0.279}:  0,
+		{0.21, -0.281}: -1,
+	} {
 		if got := env.Reward([]float64{away[0], 2 + away[1]}, []float64{0, 2}); got != want {
 			t.Errorf("the reward %v away is %v, want %v", away, got, want)
 		}
 	}
 }
 
-// Sampled goals fill all free cells evenly.
+// Sampled goals fill all 14 free cells evenly.
 func TestSampleGoal(t *testing.T) {
 	const n = 14_000
 	m := mustMaze(t, "4x5")
@@ -226,7 +231,7 @@ func TestSampleGoal(t *testing.T) {
 		if !m.Free(at[0]/2, at[1]/2) {
 			t.Errorf("a goal in a wall, quarter %v", at)
 		}
-		checkFrequency(t, fmt.Sprint("quarter of a cell ", at), count, n, 1./56)
+		checkFrequency(t, fmt.Sprint("quarter of a cell ", at), count, n, 1./(4*14))
 	}
 	if len(quarters) != 4*14 || farthest < 0.499 {
 		t.Errorf("%d quarters of 14 cells drawn, up to %v from centers", len(quarters), farthest)

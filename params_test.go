@@ -49,10 +49,12 @@ func TestPaperIsTheTable(t *testing.T) {
 		}
 		rows[r.field] = "Table: " + r.row
 	}
-	// Sources say so of these fields and no other.
+	// These fields, and no others, have a row of the table as their source.
 	for _, f := range fields() {
-		source, want := f.Tag.Get("source"), rows[f.Name]
-		if source == "" || (want != "" || strings.HasPrefix(source, "Table")) && source != want {
+		source := f.Tag.Get("source")
+		want := rows[f.Name]
+		ofTable := want != "" || strings.HasPrefix(source, "Table")
+		if source == "" || ofTable && source != want {
 			t.Errorf("the source of %s is %q, want %q", f.Name, source, want)
 		}
 	}
@@ -63,7 +65,8 @@ func TestPaperIsTheTable(t *testing.T) {
 func TestPresets(t *testing.T) {
 	for _, test := range []struct {
 		what    string
-		p, q    Params
+		from    Params
+		preset  Params
 		changes string
 	}{
 		{"Quick over Paper", Paper(), Quick(), "Batch=256 Candidates=1000"},
@@ -80,7 +83,7 @@ func TestPresets(t *testing.T) {
 		{"VDS over Literal", Literal(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
 			"InitialSteps=0 Learner=vds PredictiveGradient=head Curriculum=vds"},
 	} {
-		if diff := cmp.Diff(with(test.p, test.changes), test.q); diff != "" {
+		if diff := cmp.Diff(with(test.from, test.changes), test.preset); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
 		}
 	}
