@@ -324,8 +324,8 @@ func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 	return PredictiveLoss(dp.data, p.data, h.sNext, p.cols)
 }
 
-// inMask reports whether transition i of a run belongs to a critic's part of
-// the replay, which depends only on the seed and the two indices.
+// inMask reports whether a critic learns from transition i of a run. The answer depends
+// only on the seed and the two indices.
 //
 // Reading R111: a transition is in a mask with probability 1/2, as in the authors' code.
 func inMask(seed uint64, i, critic int) bool {

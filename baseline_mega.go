@@ -42,8 +42,8 @@ const (
 	megaPursued         // pursued at any time
 )
 
-// A megaCurriculum is the curriculum MEGA. The Readings from R81 on are about the learner
-// of [MEGA].
+// A megaCurriculum is the curriculum MEGA. From Reading R81 down, this comment
+// is about the learner of [MEGA].
 //
 // Differs D12: the density is fitted once an episode, on what was stored before the
 // latest one. MEGA's code refits at every step and uses the last fit before the episode's

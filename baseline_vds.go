@@ -24,14 +24,15 @@ const (
 	vdsAgentUpdates = 40 // the agent's updates in a row at each episode's end (n_batches), before one step of its targets
 )
 
-// A vdsCurriculum is the curriculum VDS. The Readings from R86 on are about the learner
-// of [VDS].
+// A vdsCurriculum is the curriculum VDS. From Reading R86 down, this comment
+// is about the learner of [VDS].
 //
 // Reading R84: the value functions get inputs scaled by the agent's normalizers. They
 // learn with the agent's discount and clip, without hindsight. VDS's code normalizes
 // their inputs separately.
 //
-// Reading R85: the value functions have the same hidden layers as the agent's networks.
+// Reading R85: the value functions have hidden layers of the same number and width as
+// the agent's networks, but share none.
 // VDS's code has three of 256 units for both, as [Paper] does.
 //
 // Reading R86: QTA's authors changed none of the numbers of VDS's code. They evaluated
@@ -40,8 +41,9 @@ const (
 //
 // Reading R87: VDS has no predictive heads, so they do not learn.
 //
-// Reading R63: Section 3 does not say how many updates follow an environment step. QTA's
-// learner makes one; VDS's makes all (vdsAgentUpdates) at an episode's end.
+// Reading R63: section 3 of QTA's paper does not say how many updates follow an
+// environment step. QTA's learner makes one. VDS's makes all (vdsAgentUpdates) at an
+// episode's end.
 //
 // Differs D19: weights are initialized as in PyTorch's linear layers. VDS's code uses
 // Xavier's rule, with zero biases.

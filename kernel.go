@@ -106,7 +106,8 @@ func (e *epilogue) fits(c matrix) bool {
 	return m.data == nil || m.rows == c.rows && m.cols == c.cols && m.colStride == 1 && m.inside()
 }
 
-// finish applies e to the finished sums of row i from column c0.
+// finish applies the epilogue's ReLU and mask to sums, the finished elements of row i from
+// column c0 on.
 func (e *epilogue) finish(sums []float32, i, c0 int) {
 	if e.relu {
 		for j, x := range sums {

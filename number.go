@@ -61,7 +61,7 @@ func exp(x float64) float64 {
 }
 
 // tanh returns the hyperbolic tangent of x, within 3 ulp: t / (t + 2) with
-// t = e^2|x| - 1. From 20 on it is 1 to within half an ulp.
+// t = e^(2|x|) - 1. From 20 on it is 1 to within half an ulp.
 func tanh(x float64) float64 {
 	a := math.Abs(x)
 	if a > 20 {

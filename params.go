@@ -200,8 +200,9 @@ func Small() Params {
 	return p
 }
 
-// Literal returns [Paper] without D3: in Equation 5 the critics' goal is the
-// environment's, as section 3.2 says. results/README.md says how many steps it costs.
+// Literal returns [Paper] with the sentence of section 3.2 that D3 departs from as it is
+// printed: in Equation 5 the critics' goal is the environment's. results/README.md says how
+// many more steps it takes.
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"

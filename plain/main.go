@@ -1022,7 +1022,7 @@ func exp(x float64) float64 {
 	return math.Ldexp(1+p, k)
 }
 
-// tanh returns t / (t + 2) with t = e^2|x| - 1, and with the sign of x.
+// tanh returns t / (t + 2) with t = e^(2|x|) - 1, and with the sign of x.
 func tanh(x float64) float64 {
 	if math.Abs(x) > 20 {
 		return math.Copysign(1, x)
