@@ -162,8 +162,10 @@ func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) 
 func (e *episode) answerProblem(s State, reward float64) string {
 	t := len(e.steps)
 	kept := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
-	problem := stateProblem(s, e.sizes)
-	if t > 0 {
+	var problem string
+	if t == 0 {
+		problem = stateProblem(s, e.sizes)
+	} else { // the same for the state, and more
 		problem = stepProblem(e.env, e.sizes, e.steps[0].Desired, s, reward)
 	}
 	if problem != "" {
@@ -272,11 +274,17 @@ func spans(vectors [][]float64) []span {
 
 // unitsProblem says which component of some vectors the networks cannot learn from, or
 // returns "". Heads predict observations as they are (R12), and large errors of the heads
-// dominate the critics' errors in the shared layers. Beyond these bounds a dot that moves
-// from 0 to 1 takes three times the steps, or is never solved. A component may vary too
-// little if another one varies more, unless a reward depends on it.
+// dominate the critics' errors in the shared layers. A component is allowed to vary less than
+// narrow if another one varies more and no reward depends on it.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
-	const far, farHalves, wide, narrow = 50, 20, 100, 1e-3
+	// Beyond these bounds a dot that moves from 0 to 1 takes three times the steps, or is
+	// never solved.
+	const (
+		far       = 50   // middle from zero
+		farHalves = 20   // the same, in halves of the component's span
+		wide      = 100  // half of the span
+		narrow    = 1e-3 // half of the span
+	)
 	all := spans(vectors)
 	widest := 0.0
 	for _, s := range all {

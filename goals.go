@@ -316,9 +316,10 @@ func pick(p []float64, u float64) int {
 //
 // It implements QTA, the threshold (Section 3.3).
 func Achievable(candidates []int, q []float64, c float64, T int) []int {
+	least := c * float64(T)
 	kept := candidates[:0]
 	for k, candidate := range candidates {
-		if q[k] >= float64(c*float64(T)) {
+		if q[k] >= least {
 			kept = append(kept, candidate)
 		}
 	}

@@ -117,8 +117,9 @@ func (e *epilogue) finish(sums []float32, i, c0 int) {
 		}
 	}
 	if e.mask.data != nil {
-		for j, h := range e.mask.row(i)[c0:][:len(sums)] {
-			if h == 0 {
+		mask := e.mask.row(i)[c0:][:len(sums)]
+		for j := range sums {
+			if mask[j] == 0 {
 				sums[j] = 0
 			}
 		}

@@ -67,7 +67,7 @@ func tanh(x float64) float64 {
 	if a > 20 {
 		return math.Copysign(1, x)
 	}
-	k, p := expParts(float64(2 * a))
+	k, p := expParts(float64(2 * a))                // e^(2a) = 2^k (1 + p)
 	s := math.Float64frombits(uint64(1023+k) << 52) // 2^k
 	t := float64(s*p) + (s - 1)
 	return math.Copysign(t/(t+2), x)
@@ -167,7 +167,8 @@ func mix(x uint64) uint64 {
 // bits where int has 32 bits.
 func (s stream) index(n int) int { return int(s.Float64() * float64(n)) }
 
-// symmetric draws uniformly from -1 to 1, 1 excluded.
+// symmetric draws uniformly from -1 to 1, 1 excluded. rng.Float64 ends in a product, so its
+// result is converted, too.
 func symmetric(rng *rand.Rand) float64 {
 	return float64(2*float64(rng.Float64())) - 1
 }
@@ -176,7 +177,6 @@ func symmetric(rng *rand.Rand) float64 {
 // drops the method's second value, so that rng is the whole state.
 func normal(rng *rand.Rand) float64 {
 	for {
-		// Float64 ends in a product by 2^-53, hence the inner conversions.
 		u := symmetric(rng)
 		v := symmetric(rng)
 		s := float64(u*u) + float64(v*v)

@@ -279,8 +279,10 @@ func (s *prioritizedSampler) setPriorities(b *batch) {
 	}
 }
 
+// savedState has the powers p^α of all transitions. When they have been read the tree is
+// built from them again.
 func (s *prioritizedSampler) savedState() savedState {
-	s.prioritizeNew()
+	s.prioritizeNew() // new transitions have their priority, too
 	terms := make([]float64, s.n)
 	copy(terms, s.tree.values())
 	rebuildTree := func() {

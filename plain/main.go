@@ -428,13 +428,15 @@ func (a *agent) setGoal(first bool) {
 }
 
 // drawCandidates returns the places where the agent has been (R24), or N of them if
-// there are more, each at most once (R118): it takes each in turn with the probability
-// of the places left over the transitions left.
+// there are more, each at most once (R118). It takes each in turn with a probability:
+// how many are still wanted, of how many are still to come.
 func (a *agent) drawCandidates() (candidates []point) {
 	n := len(a.replay)
 	N := a.candidates
 	for i, t := range a.replay {
-		if n <= N || index(&a.chance.goals, n-i) < N-len(candidates) {
+		wanted := N - len(candidates)
+		toCome := n - i
+		if n <= N || index(&a.chance.goals, toCome) < wanted {
 			candidates = append(candidates, t.s)
 		}
 	}
@@ -586,8 +588,9 @@ func (a *agent) prioritize() {
 // achievable returns the candidates whose mean Q, from where the agent stands, is at
 // least c T, or all candidates if there is none (R25, R26).
 func (a *agent) achievable(candidates []point) (kept []point) {
+	least := a.threshold * float64(a.horizon)
 	for _, g := range candidates {
-		if a.value(g) >= float64(a.threshold*float64(a.horizon)) {
+		if a.value(g) >= least {
 			kept = append(kept, g)
 		}
 	}
@@ -675,19 +678,19 @@ type report struct {
 }
 
 // evaluate has the policy go, without noise, for goals of the environment. A
-// rollout succeeds if it ends at the goal (R3). Its chance is its own: training
-// does not depend on evaluations.
+// rollout succeeds if it ends at the goal (R3). An evaluation draws from a generator
+// of its own, so training does not depend on evaluations.
 func (a *agent) evaluate() report {
-	r := a.report
+	r := a.report // in which success and rewards are 0
 	w := world{maze: a.world.maze}
-	rng := stream(a.seed, forEvaluation+uint64(a.step)<<8)
+	rng := stream(a.seed, forEvaluation+uint64(a.step)<<8) // another one after each step
 	for range a.rollouts {
 		w.reset(&rng)
 		for range a.horizon {
 			w.move(a.act(w.position, w.goal))
 			r.rewards += reward(w.position, w.goal)
 		}
-		r.success += 1 + reward(w.position, w.goal)
+		r.success += 1 + reward(w.position, w.goal) // 1 at the goal, 0 elsewhere
 	}
 	r.success /= float64(a.rollouts)
 	r.rewards /= float64(a.rollouts)
@@ -719,13 +722,14 @@ func mazeNamed(name string) ([]string, error) {
 		`and "HxW", such as 4x5, with H from 3 and W odd and from 5; each at most 50`, name)
 }
 
-// wave returns the square wave of n bends, as in the pictures above. Bends at the bottom
-// and at the top take turns.
+// wave returns the square wave of n bends, as mazeNamed's pictures show it. Bends at the
+// bottom and at the top take turns.
 func wave(n int) []string {
 	wall := strings.Repeat("#", 2*n+3)
 	corridors := "#" + strings.Repeat(".#", n+1)
-	bottom := strings.Repeat("#...", (n+1)/2) + "#"
-	top := "#S" + strings.Repeat("#...", n/2) + "#"
+	bends := (n + 1) / 2 // at the bottom, of n
+	bottom := strings.Repeat("#...", bends) + "#"
+	top := "#S" + strings.Repeat("#...", n-bends) + "#"
 	if n%2 == 1 { // the last bend is at the bottom, so the path ends at the top
 		top += "G#"
 	} else {
@@ -756,7 +760,7 @@ type network [][][]float32
 type trainedNetwork struct {
 	net, target, gradient network
 	m, v                  network // Adam's moments
-	beta1, beta2          float64 // β₁ᵗ and β₂ᵗ of Adam's paper
+	power1, power2        float64 // β₁ᵗ and β₂ᵗ of Adam's paper
 }
 
 // newTrainedNetwork draws a network's weights. The last layer can have outputs of several
@@ -780,8 +784,8 @@ func newTrainedNetwork(t table, rng *rand.PCG, in int, outputs ...int) *trainedN
 		gradient: net.like(false),
 		m:        net.like(false),
 		v:        net.like(false),
-		beta1:    1,
-		beta2:    1,
+		power1:   1,
+		power2:   1,
 	}
 }
 
@@ -871,21 +875,22 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 // adam is one step of Adam (Kingma and Ba, 2015; R74) against the gradient, at a
 // rate for each output of each layer. The gradient begins anew.
 func (l *trainedNetwork) adam(rate func(layer, output int) float64) {
-	l.beta1 = float64(0.9 * l.beta1)
-	l.beta2 = float64(0.999 * l.beta2)
-	scale := float32(1 / math.Sqrt(1-l.beta2))
+	l.power1 = float64(0.9 * l.power1)
+	l.power2 = float64(0.999 * l.power2)
+	scale := float32(1 / math.Sqrt(1-l.power2))
 	for i, layer := range l.net {
 		for k, row := range layer {
 			for j := range row {
-				g := &l.gradient[i][k][j]
-				m := &l.m[i][k][j]
-				v := &l.v[i][k][j]
-				*m = float32(0.9**m) + float32(0.1**g)
-				*v = float32(0.999**v) + float32(float32(0.001**g)**g)
-				step := float32(rate(i, j) / (1 - l.beta1))
-				root := float32(math.Sqrt(float64(*v)))
-				row[j] -= float32(step**m) / (float32(root*scale) + 1e-8)
-				*g = 0
+				g := l.gradient[i][k][j]
+				m := float32(0.9*l.m[i][k][j]) + float32(0.1*g)
+				v := float32(0.999*l.v[i][k][j]) + float32(float32(0.001*g)*g)
+				step := float32(rate(i, j) / (1 - l.power1))
+				root := float32(math.Sqrt(float64(v)))
+				row[j] -= float32(step*m) / (float32(root*scale) + 1e-8)
+
+				l.m[i][k][j] = m
+				l.v[i][k][j] = v
+				l.gradient[i][k][j] = 0
 			}
 		}
 	}
@@ -1018,7 +1023,7 @@ func exp(x float64) float64 {
 	if x < -746 {
 		return 0
 	}
-	k, p := expParts(x)
+	k, p := expParts(x) // e^x = 2^k (1 + p)
 	return math.Ldexp(1+p, k)
 }
 
