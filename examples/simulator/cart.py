@@ -7,9 +7,10 @@ import random
 import signal
 import sys
 
-# Ctrl-C reaches this process, too. It goes on, so that the run can be saved, and ends
+# Ctrl-C, or the signal of a scheduler, reaches this process, too. It goes on, so that the run can be saved, and ends
 # where its input ends.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def answer(value):

@@ -66,7 +66,7 @@ func (c *child) hear() (string, error) {
 		}
 		return line, nil
 	case <-time.After(c.limit):
-		return "", fmt.Errorf("%s has written no line within %v (-limit); it must flush each line", c.command, c.limit)
+		return "", fmt.Errorf("%s has written no line within %v (-limit): it hangs, or does not flush each line", c.command, c.limit)
 	}
 }
 
@@ -83,7 +83,8 @@ func (c *child) ask(question, answer any) error {
 	}
 	// JavaScript writes null for a number that is not finite.
 	if json.Unmarshal([]byte(line), answer) != nil || strings.Contains(line, "null") {
-		return fmt.Errorf("%s answered %s by a line that is no state: %.300s", c.command, asked, line)
+		return fmt.Errorf("%s answered %s by a line that is no state (%.300s); numbers must be finite, "+
+			"and all else belongs to standard error", c.command, asked, line)
 	}
 	return nil
 }

@@ -63,9 +63,10 @@ const rows = maze.rows;
 const width = rows[0].length;
 const height = rows.length;
 
-// Ctrl-C reaches this process, too. It goes on, so that the run can be saved, and ends
+// Ctrl-C, or the signal of a scheduler, reaches this process, too. It goes on, so that the run can be saved, and ends
 // where its input ends.
 process.on("SIGINT", () => {});
+process.on("SIGTERM", () => {});
 
 const { default: load } = await import("mujoco-js").catch((error) =>
 	fail(`${error.message}\nmaze.mjs needs MuJoCo: npm install mujoco-js@0.0.7`));

@@ -197,9 +197,9 @@ func TestFailures(t *testing.T) {
 	for _, c := range []struct{ mode, want string }{
 		{"dies", "ended (exit status 3); what it wrote to standard error above may say why; the save from step"},
 		{"hangs", "has written no line within 3s"},
-		{"prints", "by a line that is no state: step done; the save from step"},
-		{"says NaN", `by a line that is no state: {"observation": [NaN, 0]`},
-		{"says null", `by a line that is no state: {"observation": [null, 0]`},
+		{"prints", "by a line that is no state (step done); numbers must be finite, and all else belongs to standard error; the save from step"},
+		{"says NaN", `by a line that is no state ({"observation": [NaN, 0]`},
+		{"says null", `by a line that is no state ({"observation": [null, 0]`},
 		{"forgets its speed", "an achieved and a desired goal of [1 1 1] numbers; its first line describes [2 1 1]"},
 	} {
 		o := options(t.TempDir())
