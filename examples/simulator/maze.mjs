@@ -63,8 +63,8 @@ const rows = maze.rows;
 const width = rows[0].length;
 const height = rows.length;
 
-// Ctrl-C, or the signal of a scheduler, reaches this process, too. It goes on, so that the run can be saved, and ends
-// where its input ends.
+// Ctrl-C, or the signal of a scheduler, reaches this process, too. It goes on, so that
+// the run can be saved, and ends where its input ends.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 
