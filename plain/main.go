@@ -4,25 +4,28 @@
 //
 //	go run ./plain
 //
-// trains an agent on the maze 1U5 and says every 1,000 steps how it fares. The
-// flags -maze, -steps, -seed and -full, for the paper's sizes, are all there is to set.
+// trains an agent on the maze 1U5, a square wave with one bend, and prints every
+// 1,000 steps how the agent fares. The flags are -maze, -steps, -seed and -full.
+// Without -full the sizes are smaller than the paper's.
 //
-// This file is the algorithm; everything else beside it is efficiency,
-// comparison and tools. Read it downwards: the table and the training loop come
-// first, then uncertainty (section 3.1), the choice of goals (3.2), replay and
-// threshold (3.3), mazes and evaluation (4), the networks, and the last bit.
+// This file is the algorithm; the rest of the repository is efficiency,
+// comparison and tools. Read the file downwards: the table and the training loop
+// come first, then uncertainty (section 3.1), the choice of goals (3.2), replay
+// and threshold (3.3), mazes and evaluation (4), and the networks. Functions for
+// arithmetic and chance, which give the same bits on every machine, come last.
 //
-// The paper displays eight formulas without numbers; here they have numbers in
-// the order of appearance. A mark such as (R20) is a choice that the paper
-// leaves open, and (D1) a departure from its text: package qta has the reasons
-// beside the same numbers.
+// The paper displays eight formulas without numbers; here they are Equations 1 to
+// 8, in order of appearance. A mark such as (R20) stands where the paper leaves a
+// choice open, and one such as (D1) where the code departs from the paper's text.
+// Package qta gives the reasons, under the same marks.
 package main
 
 // To the reviewer: main_test.go trains this file and package qta side by side
 // and finds the same goals, the same log and the same bits in every network.
-// Networks are float32, where a sum of products is a chain of fused
-// multiply-adds; everything else is float64. A product that is added is
-// converted first, float64(x*y) + z, which forbids the compiler to fuse it.
+// Networks and minibatches are float32, everything else is float64. Inside a
+// network a sum of products is a chain of fused multiply-adds, made by fma.
+// Elsewhere nothing is fused: a product that is added is converted first, as in
+// float64(x*y) + z, because the compiler may not fuse across a conversion.
 
 import (
 	"flag"
@@ -37,7 +40,7 @@ import (
 
 // The appendix: the table.
 
-// A table is every number of the method.
+// A table has every number of the method. The comments in paper, below, explain them.
 type table struct {
 	batch, hidden, layers, critics, actions, candidates, horizon int
 	initialSteps, learningStarts, normalizerDraws, βSteps        int
@@ -50,56 +53,59 @@ type table struct {
 	askCandidate, prioritized bool
 }
 
-// paper returns the paper's numbers.
+// paper returns the paper's numbers, and the others that the method needs.
 func paper() table {
 	return table{
 		// The appendix, in its order.
 		batch:          1024, // |B|, transitions of a minibatch
 		hidden:         256,  // units of a hidden layer
-		hindsight:      4,    // HER's k: relabeled transitions to one that is not
+		hindsight:      4,    // HER's k: transitions relabeled for each one that keeps its goal
 		γ:              0.99, // discount factor
-		actorRate:      1e-3, // Adam's step for the policy,
-		criticRate:     2e-3, // for the critics,
-		predictiveRate: 5e-3, // and for the predictive networks
+		actorRate:      1e-3, // Adam's step size for the policy
+		criticRate:     2e-3, // Adam's step size for the critics
+		predictiveRate: 5e-3, // Adam's step size for the predictive networks, here also called heads
 		actions:        8,    // d, random actions for one estimate of uncertainty
 		initialSteps:   1000, // environment steps before goals are chosen by uncertainty
 		noise:          0.2,  // ε, standard deviation of the noise on actions
-		randomAction:   0.3,  // probability of a random action instead
+		randomAction:   0.3,  // probability that a random action replaces the noisy one
 		threshold:      -1.6, // c: an episode's first goal has a mean Q of at least c T
 		slope:          626,  // m of Equation 6
 		intercept:      -591, // b of Equation 6
-		ρ:              0.95, // what a target network keeps of itself
-		β:              0.3,  // of Equation 8, at the first step
-		βSteps:         2e5,  // environment steps until β is 1
-		α:              1,    // of Equation 7
+		ρ:              0.95, // of Equation 3: the share of itself that a target network keeps
+		β:              0.3,  // initial exponent of Equation 8
+		βSteps:         2e5,  // environment steps until that exponent is 1
+		α:              1,    // exponent of Equation 7
 
 		// The text.
 		critics:     3,     // G, section 3.1
-		prioritized: false, // section 3.3 is an extension
+		prioritized: false, // replay by priority: section 3.3, an extension
 
-		// Section 3.2 feeds the environment's goal to Equation 5, "though the prediction
-		// is learned to be agnostic to the choice of goal". It is not: so none of three
-		// agents with N = 1000 solved 8x5 in 40,000 steps. The authors' code feeds the
-		// candidate. (D3)
+		// Equation 5 takes each candidate as the critics' goal, as in the authors' code (D3).
+		// Section 3.2 takes the environment's goal, "though the prediction is learned to be
+		// agnostic to the choice of goal". But the prediction does depend on the goal: with
+		// the environment's, and N = 1000, none of three agents solved the M-maze 8x5 in
+		// 40,000 steps.
 		askCandidate: true,
 
-		// Not in the table: from the authors' code, but for N.
+		// The paper has no numbers for these. All but N are from the authors' code.
 		layers:          3,    // hidden layers of a network (R37)
-		actionL2:        1,    // weight of the squared action in the policy's loss, not DDPG's (R38)
-		learningStarts:  50,   // environment steps before the first update (R39)
-		normalizerDraws: 50,   // transitions of an episode that normalizers see (R41)
-		normalizerFloor: 0.01, // least deviation they divide by (R42)
-		normalizerClip:  5,    // largest magnitude they let through (R43)
-		horizon:         50,   // T, steps of an episode (R44)
-		candidates:      4000, // N, the most goals drawn for one choice; the introduction has all (D30)
+		actionL2:        1,    // weight of the squared action in the policy's loss; DDPG has none (R38)
+		learningStarts:  50,   // environment steps before updates begin (R39)
+		normalizerDraws: 50,   // transitions drawn from each episode for the normalizers (R41)
+		normalizerFloor: 0.01, // smallest deviation that a normalizer divides by (R42)
+		normalizerClip:  5,    // largest magnitude of a normalized number (R43)
+		horizon:         50,   // T, environment steps of an episode (R44)
+		candidates:      4000, // N, most candidates for one goal; the paper's introduction has no limit (D30)
 		evalEvery:       1000, // environment steps between evaluations
-		rollouts:        20,   // of an evaluation
+		rollouts:        20,   // rollouts of an evaluation
 	}
 }
 
-// sized returns a table at sizes that train in minutes instead of hours.
+// sized returns t with smaller sizes, which train in minutes instead of hours.
 func sized(t table) table {
-	t.hidden, t.batch, t.candidates = 64, 64, 200
+	t.hidden = 64
+	t.batch = 64
+	t.candidates = 200
 	return t
 }
 
@@ -110,11 +116,11 @@ func main() {
 	full := flag.Bool("full", false, "the paper's sizes, which take hours instead of minutes")
 	flag.Parse()
 	maze, err := mazeNamed(*name)
-	switch {
-	case flag.NArg() > 0:
-		err = fmt.Errorf("plain: %q is no flag; there are -maze, -steps, -seed and -full", flag.Arg(0))
-	case *steps < 1:
+	if *steps < 1 {
 		err = fmt.Errorf("plain: -steps is %d, allowed are 1 and above", *steps)
+	}
+	if flag.NArg() > 0 {
+		err = fmt.Errorf("plain: %q is no flag; there are -maze, -steps, -seed and -full", flag.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -131,13 +137,15 @@ func main() {
 	fmt.Println("steps  success  return  goals  reached  Equation 2  Equation 4")
 	a := newAgent(t, maze, *seed)
 	for a.step < *steps {
-		for range min(t.evalEvery, *steps-a.step) {
+		left := *steps - a.step
+		for range min(t.evalEvery, left) {
 			a.trainStep()
 		}
 		r := a.evaluate()
+		successes := r.success * float64(t.rollouts)
 		fmt.Printf("%5d  %4.0f/%d  %6.1f  %5d  %7d  %10.4f  %10.4f\n",
-			r.step, r.success*float64(t.rollouts), t.rollouts, r.rewards,
-			r.goals, r.reached, r.criticLoss, r.headLoss)
+			r.step, successes, t.rollouts, r.meanReturn,
+			r.goalsSet, r.goalsReached, r.criticLoss, r.headLoss)
 		if r.success == 1 {
 			fmt.Printf("solved %s after %d steps\n", *name, r.step)
 			return
@@ -148,35 +156,37 @@ func main() {
 
 // Section 3: the training loop.
 
-// A point is a row and a column of the maze. A state is where the dot is, a goal
-// where it is to be, and an action a move with components in [-1, 1].
+// A point is a row and a column, in cells of the maze. A state is the point where
+// the dot is, and a goal is the point where the dot should go. An action is a
+// move of the dot along both axes, with components in [-1, 1].
 type point [2]float64
 
-// An agent is Query The Agent in training.
+// An agent is Query The Agent in training. Each of its networks comes with a target
+// network and the state of Adam, its optimizer.
 type agent struct {
 	table
-	report
-	seed                  uint64
-	policy                *trainedNetwork
-	pun                   []*trainedNetwork // G critics: output 0 is Q, the others are its head P
-	replay                []transition
-	largest               float64 // priority so far
-	minibatch             []*sample
-	stateScale, goalScale normalizer
-	world                 world
-	goal                  point // the goal pursued
-	chance                chance
+	report                                  // steps, goals and losses so far
+	seed                  uint64            // where all chance comes from
+	policy                *trainedNetwork   // from s, g to a, before the tanh
+	pun                   []*trainedNetwork // G critics, from s, g, a to Q and, by the head P, to s'
+	replay                []transition      // all so far, the oldest first
+	largest               float64           // the largest priority so far, at least 1
+	minibatch             []*sample         // of the latest update
+	stateScale, goalScale normalizer        // make inputs of networks from states and goals
+	world                 world             // the maze, the dot, and the environment's goal
+	goal                  point             // the goal that the agent pursues, its own choice
+	chance                chance            // random generators, each for one purpose
 }
 
 // A transition is one step of the dot, in pursuit of goal g. Transition i is part
 // of episode i / horizon; none is ever forgotten (R30).
 type transition struct {
-	s, a, g, next point
-	priority      float64
+	s, a, g, next point   // next is s'
+	priority      float64 // p of Equation 7
 }
 
-// newAgent returns an agent that knows nothing. Its critics differ by their
-// initial weights alone.
+// newAgent returns an untrained agent. Its critics differ only by their initial
+// weights.
 func newAgent(t table, maze []string, seed uint64) *agent {
 	a := &agent{
 		table:      t,
@@ -187,60 +197,68 @@ func newAgent(t table, maze []string, seed uint64) *agent {
 		world:      world{maze: maze},
 		chance:     newChance(seed),
 	}
-	rng := stream(seed, forInitialization)
-	a.policy = newTrainedNetwork(t, &rng, 4, 2) // from s, g to a
+	rng := stream(seed, forInitialization)      // a generator for initial weights only
+	a.policy = newTrainedNetwork(t, &rng, 4, 2) // 4 inputs, s and g; 2 outputs, a
 	for range t.critics {
-		a.pun = append(a.pun, newTrainedNetwork(t, &rng, 6, 1, 2)) // from s, g, a to Q and to s'
+		critic := newTrainedNetwork(t, &rng, 6, 1, 2) // 6 inputs, s, g, a; 1 output for Q, 2 for s'
+		a.pun = append(a.pun, critic)
 	}
 	return a
 }
 
-// trainStep is one step of the dot, and then one of every network (R1). An
-// episode has T steps, whatever goals are reached in it.
+// trainStep moves the dot by one step and then, after the first learningStarts
+// steps, updates every network once (R1). An episode has T steps, even if goals
+// are reached before its end.
 func (a *agent) trainStep() {
-	if a.step%a.horizon == 0 {
+	episodeBegins := a.step%a.horizon == 0
+	if episodeBegins {
 		a.world.reset(&a.chance.environment)
-		a.setGoal(true)
+		a.setGoal(true) // the first of the episode
 	}
 
 	t := transition{s: a.world.position, g: a.goal, priority: a.largest}
-	t.a = a.explore(a.act(t.s, t.g))
+	t.a = a.explore(a.act(t.s, t.g)) // the policy's action, with noise
 	a.world.move(t.a)
 	t.next = a.world.position
 	a.replay = append(a.replay, t)
 	a.step++
 
 	episodeEnds := a.step%a.horizon == 0
-	if reward(t.next, t.g) == 0 {
-		a.reached++
+	isReached := reward(t.next, t.g) == 0
+	if isReached {
+		a.goalsReached++
 		if !episodeEnds {
-			a.setGoal(false)
+			a.setGoal(false) // the next of the same episode
 		}
 	}
 	if a.step > a.learningStarts {
 		a.update()
 	}
 	if episodeEnds {
-		a.showNormalizers()
+		a.showNormalizers() // states and goals of the episode
 	}
 }
 
-// act is the policy's action for a state and a goal.
+// act returns the policy's action for a state and a goal: the tanh of each output.
 func (a *agent) act(s, g point) point {
-	action := tanhs(a.policy.net.output(a.input(s, g)))
+	output := a.policy.net.output(a.input(s, g))
+	action := tanhs(output)
 	return point{float64(action[0]), float64(action[1])}
 }
 
-// input is what a network sees of a state and a goal.
+// input returns what a network sees of a state and a goal: four normalized numbers.
 func (a *agent) input(s, g point) []float32 {
-	return append(a.stateScale.scaled(s, a.normalizerClip), a.goalScale.scaled(g, a.normalizerClip)...)
+	state := a.stateScale.scaled(s, a.normalizerClip)
+	goal := a.goalScale.scaled(g, a.normalizerClip)
+	return slices.Concat(state, goal)
 }
 
-// explore adds noise to an action and, now and then, takes a random one (R20).
+// explore returns the action with noise or, sometimes, a random action (R20).
 func (a *agent) explore(action point) point {
 	rng := &a.chance.exploration
 	for i := range action {
-		action[i] = min(max(action[i]+float64(a.noise*normal(rng)), -1), 1)
+		noisy := action[i] + float64(a.noise*normal(rng))
+		action[i] = min(max(noisy, -1), 1)
 	}
 	if uniform(rng) < a.randomAction {
 		return randomAction(rng)
@@ -248,145 +266,164 @@ func (a *agent) explore(action point) point {
 	return action
 }
 
-// update is one step of every network on one minibatch.
+// update takes one step of every network, on one minibatch.
 func (a *agent) update() {
-	a.draw()    // section 3.3
-	a.targets() // Equation 1
+	a.draw()    // fills the minibatch: section 3.3
+	a.targets() // sets y of each sample: Equation 1
+
 	a.criticLoss = 0
 	a.headLoss = 0
 	for _, critic := range a.pun {
-		a.learnCritic(critic) // Equations 2 and 4
+		a.learnCritic(critic) // Equations 2 and 4; adds to criticLoss and headLoss
 	}
-	a.criticLoss /= float64(len(a.pun))
+	a.criticLoss /= float64(len(a.pun)) // from the sum over critics to their mean
 	a.headLoss /= float64(len(a.pun))
-	a.prioritize() // Equation 7
+
+	a.prioritize() // sets priorities for Equation 7
 	for _, critic := range a.pun {
-		critic.follow(a.ρ) // Equation 3
+		critic.follow(a.ρ) // moves the target critic: Equation 3
 	}
-	a.learnPolicy()
+
+	a.learnPolicy()      // as in DDPG
 	a.policy.follow(a.ρ) // Equation 3
 }
 
 // A sample is a transition of a minibatch as the networks see it.
 type sample struct {
-	i           int         // which it is, in the replay
-	goal        point       // the one it is replayed with
-	input       []float32   // s and g
+	i           int         // the transition's index in the replay
+	goal        point       // g, the goal that the transition is replayed with
+	input       []float32   // s and g, normalized
 	action      []float32   // a
-	nextInput   []float32   // s' and g
-	next        []float32   // s' as it is (R12)
+	nextInput   []float32   // s' and g, normalized
+	next        []float32   // s' in cells, which the heads learn to predict (R12)
 	reward      float32     // r
 	y           float32     // the target of Equation 1
 	w           float32     // the weight of Equation 8
-	predictions [][]float32 // of s', by each head
+	predictions [][]float32 // of s', one by each critic's head
 }
 
 // Section 3.1: uncertainty estimation.
 
-// targets is Equation 1, with one random pair M for all of the minibatch (R6, R7,
-// R9):
+// targets sets y of each sample by Equation 1, with one random pair M for the whole
+// minibatch (R6, R7, R9):
 //
 //	y = r + γ min over i in M of Q_targ,i(s', a', g)    a' = π_targ(s', g)
 //
-// Neither a goal nor an episode's end cuts the sum off (R8). It is clipped to what
-// rewards of -1 and 0 can add up to (D26).
+// No state is terminal: y keeps its second term at the goal and at an episode's end
+// (R8). Each y is clipped to the interval of all discounted sums of rewards -1 and 0
+// (D26).
 func (a *agent) targets() {
+	// M is {i, j}, where j is one of the critics other than i.
 	rng := &a.chance.learning
-	i := index(rng, len(a.pun))
-	j := index(rng, len(a.pun)-1)
+	i := randomIndex(rng, len(a.pun))
+	j := randomIndex(rng, len(a.pun)-1)
 	if j >= i {
-		j++
+		j++ // skips i
 	}
+
+	γ := float32(a.γ)
+	least := float32(-1 / (1 - a.γ)) // a reward of -1 at every step, forever
 	for _, b := range a.minibatch {
-		x := slices.Concat(b.nextInput, tanhs(a.policy.target.output(b.nextInput)))
-		q := min(a.pun[i].target.output(x)[0], a.pun[j].target.output(x)[0])
-		b.y = b.reward + float32(float32(a.γ)*q)
-		b.y = min(max(b.y, float32(-1/(1-a.γ))), 0)
+		action := tanhs(a.policy.target.output(b.nextInput)) // a'
+		x := slices.Concat(b.nextInput, action)
+		qi := a.pun[i].target.output(x)[0]
+		qj := a.pun[j].target.output(x)[0]
+		y := b.reward + float32(γ*min(qi, qj))
+		b.y = min(max(y, least), 0)
 	}
 }
 
-// learnCritic descends Equation 2 plus Equation 4 for one critic and its head,
+// learnCritic takes one step down Equation 2 plus Equation 4, for one critic and its
+// head:
 //
 //	1/|B| Σ w (Q(s, a, g) - y)²  +  1/|B| Σ |P(s, a, g) - s'|²
 //
-// which have all layers but the last in common (R2, R5, R11, R14, R119): both move
-// these as one loss (D29). The head's own layer moves at a rate of its own (R13).
+// Q and P have all layers but the last in common (R2, R5, R11, R14, R119). These
+// common layers descend both terms as one loss (D29). The head's own layer has a
+// rate of its own (R13).
 func (a *agent) learnCritic(critic *trainedNetwork) {
-	scale := 2 / float32(a.batch)
-	criticLoss := 0.0
+	scale := 2 / float32(a.batch) // the 2 is from the derivative of the square
+	criticLoss := 0.0             // losses are summed in float64, which square returns
 	headLoss := 0.0
 	for _, b := range a.minibatch {
-		passed := critic.net.forward(slices.Concat(b.input, b.action))
-		output := passed[len(passed)-1]
+		x := slices.Concat(b.input, b.action)
+		activations := critic.net.forward(x) // x, each hidden layer's result, and the output
+		output := activations[len(activations)-1]
 		q := output[0]
-		prediction := output[1:]
+		prediction := output[1:] // of s', by the head
 		b.predictions = append(b.predictions, prediction)
 
 		δ := q - b.y
-		gradient := []float32{float32(scale*b.w) * δ}
 		criticLoss += float64(float64(b.w) * square(δ))
+		dOutput := []float32{float32(scale*b.w) * δ} // gradient of the loss with respect to output
 		for i, p := range prediction {
 			δ := p - b.next[i]
-			gradient = append(gradient, scale*δ)
 			headLoss += square(δ)
+			dOutput = append(dOutput, scale*δ)
 		}
-		critic.net.backward(passed, gradient, critic.gradient)
+		critic.net.backward(activations, dOutput, critic.gradient) // adds to critic.gradient
 	}
 	a.criticLoss += criticLoss / float64(a.batch)
 	a.headLoss += headLoss / float64(a.batch)
-	critic.adam(func(layer, output int) float64 {
-		if layer == a.layers && output > 0 {
-			return a.predictiveRate
-		}
-		return a.criticRate
-	})
+
+	critic.adam(a.criticRate, a.predictiveRate) // uses critic.gradient
 }
 
-// follow is Equation 3, φ_targ = ρ φ_targ + (1-ρ) φ. The policy has a target
-// network too (R15).
-func (l *trainedNetwork) follow(ρ float64) {
-	for i, layer := range l.net {
-		for k, row := range layer {
+// follow is Equation 3, φ_targ = ρ φ_targ + (1-ρ) φ, for each weight φ. The policy has
+// a target network too (R15).
+func (t *trainedNetwork) follow(ρ float64) {
+	keep := float32(ρ)
+	move := float32(1 - ρ)
+	for l, layer := range t.net {
+		for k, row := range layer { // row has the weights of input k, and the last row the biases
+			targetRow := t.target[l][k]
 			for j, φ := range row {
-				target := &l.target[i][k][j]
-				*target = float32(float32(ρ)**target) + float32(float32(1-ρ)*φ)
+				targetRow[j] = float32(keep*targetRow[j]) + float32(move*φ)
 			}
 		}
 	}
 }
 
-// learnPolicy moves the policy "as in DDPG". It descends
+// learnPolicy moves the policy "as in DDPG". It takes one step down
 //
 //	-1/|B| Σ 1/G Σ_i Q_i(s, π(s, g), g)  +  l2 · mean of π(s, g)²
 //
-// which climbs the mean of the critics (R19) and keeps actions small (R38).
+// so that the mean of the critics rises (R19) and actions stay small (R38). The mean
+// of π² is over transitions and components, and l2 is actionL2.
 func (a *agent) learnPolicy() {
+	// The gradient of the mean Q with respect to the outputs of one critic. It is 0 for
+	// the last two, because they are the head's.
+	dOutput := []float32{1 / float32(a.batch*len(a.pun)), 0, 0}
 	for _, b := range a.minibatch {
-		passed := a.policy.net.forward(b.input)
-		action := tanhs(passed[len(passed)-1])
-		dq := []float32{1 / float32(a.batch*len(a.pun)), 0, 0}
-		da := make([]float32, len(action)) // of the mean Q
+		activations := a.policy.net.forward(b.input)
+		z := activations[len(activations)-1] // the output
+		action := tanhs(z)
+
+		da := make([]float32, len(action)) // gradient of the mean Q with respect to the action
 		for _, critic := range a.pun {
 			x := slices.Concat(b.input, action)
-			dx := critic.net.backward(critic.net.forward(x), dq, nil)
-			for i := range da {
-				da[i] += dx[len(b.input)+i]
+			dx := critic.net.inputGradient(x, dOutput)
+			for i, d := range dx[len(b.input):] { // the part of the action
+				da[i] += d
 			}
 		}
-		for i, v := range action { // the loss's, through the square and the tanh
-			l2 := float32(float32(2*float32(a.actionL2))*v) / float32(a.batch*len(action))
-			da[i] = (l2 - da[i]) * (1 - float32(v*v))
+
+		dz := make([]float32, len(action)) // gradient of the loss with respect to z
+		for i, v := range action {
+			dl2 := 2 * float32(a.actionL2) * v / float32(a.batch*len(action))
+			dz[i] = (dl2 - da[i]) * (1 - float32(v*v)) // 1 - v² is the slope of tanh
 		}
-		a.policy.net.backward(passed, da, a.policy.gradient)
+		a.policy.net.backward(activations, dz, a.policy.gradient) // adds to a.policy.gradient
 	}
-	a.policy.adam(func(int, int) float64 { return a.actorRate })
+	a.policy.adam(a.actorRate, a.actorRate) // one rate for all, as there is no head
 }
 
-// deviation is how far the heads' predictions of one state are apart: for each component
-// their standard deviation, and then the mean over the components (D27, R16).
+// deviation returns how far apart the heads' predictions of one s' are: for each
+// component their standard deviation, and of these the mean over the components
+// (D27, R16). predictions has one element for each head.
 func deviation(predictions [][]float32) float64 {
 	G := float64(len(predictions))
-	sum := 0.0
+	sum := 0.0 // of the standard deviations
 	for c := range predictions[0] {
 		mean := 0.0
 		for _, p := range predictions {
@@ -406,63 +443,69 @@ func deviation(predictions [][]float32) float64 {
 
 // Section 3.2: goal selection.
 
-// setGoal chooses the goal to pursue from here: an episode's first, or the next
-// after a success. A run's very first goal is where the agent stands; until
-// initialSteps it is a random place where the agent has been (R22).
+// setGoal chooses the goal to pursue from here: the first of an episode, or the next
+// after a success. A run's very first goal is where the agent stands. Until
+// initialSteps a goal is a random place where the agent has been (R22).
 func (a *agent) setGoal(first bool) {
 	n := len(a.replay)
 	switch {
 	case n == 0:
 		a.goal = a.world.position
 	case a.step < a.initialSteps:
-		a.goal = a.replay[index(&a.chance.goals, n)].s
+		visited := a.replay[randomIndex(&a.chance.goals, n)]
+		a.goal = visited.s
 	default:
 		candidates := a.drawCandidates()
 		if first {
-			candidates = a.achievable(candidates) // section 3.3
+			candidates = a.achievable(candidates) // the threshold of section 3.3
 		}
-		p := goalProbabilities(a.uncertainty(candidates), a.slope, a.intercept)
-		a.goal = candidates[pick(p, uniform(&a.chance.goals))]
+		ε := a.uncertainty(candidates)
+		p := goalProbabilities(ε, a.slope, a.intercept)
+		chosen := pick(p, uniform(&a.chance.goals))
+		a.goal = candidates[chosen]
 	}
-	a.goals++
+	a.goalsSet++
 }
 
-// drawCandidates returns the places where the agent has been (R24), or N of them if
-// there are more, each at most once (R118). It takes each in turn with a probability:
-// how many are still wanted, of how many are still to come.
+// drawCandidates returns the states of all transitions (R24), or of N random ones if
+// there are more, none taken twice (R118). To draw N, each transition in turn is
+// taken with a probability: how many are still wanted, divided by how many are to
+// come.
 func (a *agent) drawCandidates() (candidates []point) {
 	n := len(a.replay)
 	N := a.candidates
+	takesAll := n <= N // without a draw
 	for i, t := range a.replay {
 		wanted := N - len(candidates)
-		toCome := n - i
-		if n <= N || index(&a.chance.goals, toCome) < wanted {
+		toCome := n - i // transition i included
+		if takesAll || randomIndex(&a.chance.goals, toCome) < wanted {
 			candidates = append(candidates, t.s)
 		}
 	}
 	return candidates
 }
 
-// uncertainty is Equation 5 for each candidate s, with d random actions that are the
-// same for all candidates (R55):
+// uncertainty returns Equation 5 for each candidate s, with d random actions that are
+// the same for all candidates (R55):
 //
 //	ε = 1/d Σ_j deviation over i of P_i(s, a_j, g)
 //
-// The display averages the predictions; the text takes their standard deviation
-// (R16, R17, R27).
+// The paper's display averages the predictions; its text takes their standard
+// deviation (R16, R17, R27).
 func (a *agent) uncertainty(candidates []point) []float64 {
 	ε := make([]float64, len(candidates))
 	for range a.actions {
 		action := randomAction(&a.chance.goals)
 		for k, s := range candidates {
-			g := a.world.goal
+			g := a.world.goal // as in section 3.2
 			if a.askCandidate {
-				g = s
+				g = s // as in the authors' code
 			}
 			x := append(a.input(s, g), float32(action[0]), float32(action[1]))
 			var predictions [][]float32
 			for _, critic := range a.pun {
-				predictions = append(predictions, critic.net.output(x)[1:])
+				output := critic.net.output(x)
+				predictions = append(predictions, output[1:]) // output[0] is Q
 			}
 			ε[k] += deviation(predictions) / float64(a.actions)
 		}
@@ -470,22 +513,24 @@ func (a *agent) uncertainty(candidates []point) []float64 {
 	return ε
 }
 
-// goalProbabilities is Equation 6, with ε scaled to between 0 and 1 (R23, R97):
+// goalProbabilities returns Equation 6, with ε scaled to between 0 and 1 (R23, R97):
 //
 //	p_k = max(m ε_k + b, 0) / Σ_k max(m ε_k + b, 0)
 //
-// The display has m ε b in the denominator (D1). Equal uncertainties are scaled to
-// 0, and where no weight is positive all candidates are alike (R28, R29).
+// The paper's display has m ε b in the denominator (D1). Equal uncertainties are
+// scaled to 0. If no numerator is positive, all candidates are equally likely (R28,
+// R29).
 func goalProbabilities(ε []float64, m, b float64) []float64 {
 	low := slices.Min(ε)
 	high := slices.Max(ε)
 	p := make([]float64, len(ε))
 	sum := 0.0
 	for k := range p {
+		scaled := 0.0
 		if high > low {
-			p[k] = (ε[k] - low) / (high - low)
+			scaled = (ε[k] - low) / (high - low)
 		}
-		p[k] = max(float64(m*p[k])+b, 0)
+		p[k] = max(float64(m*scaled)+b, 0) // the numerator, until the sum is known
 		sum += p[k]
 	}
 	for k := range p {
@@ -498,12 +543,15 @@ func goalProbabilities(ε []float64, m, b float64) []float64 {
 	return p
 }
 
-// pick returns the first index at which the sum of p passes u.
+// pick draws an index with the probabilities p, given a uniform u: the first index at
+// which the running sum of p exceeds u. The last positive p is picked if rounding
+// leaves the whole sum at u or below.
 func pick(p []float64, u float64) (chosen int) {
 	for k := range p {
 		if p[k] > 0 {
 			chosen = k
-			if u -= p[k]; u < 0 {
+			u -= p[k]
+			if u < 0 {
 				break
 			}
 		}
@@ -513,16 +561,21 @@ func pick(p []float64, u float64) (chosen int) {
 
 // Section 3.3: prioritized replay, hindsight, and the threshold.
 
-// draw fills the minibatch: transitions drawn one by one, all alike or by their
-// priorities (R34), each with a goal in hindsight and the reward for that goal.
+// draw fills the minibatch. Transitions are drawn one by one, with equal
+// probabilities or by priority (R34). Each is replayed with the goal that relabel
+// returns, and with the reward for this goal.
 func (a *agent) draw() {
 	a.minibatch = nil
 	for range a.batch {
+		b := new(sample)
 		u := uniform(&a.chance.replay)
-		b := &sample{i: int(u * float64(len(a.replay))), w: 1}
 		if a.prioritized {
 			b.i, b.w = a.drawPrioritized(u)
+		} else {
+			b.i = int(u * float64(len(a.replay)))
+			b.w = 1
 		}
+
 		t := a.replay[b.i]
 		b.goal = a.relabel(b.i)
 		b.input = a.input(t.s, b.goal)
@@ -534,49 +587,56 @@ func (a *agent) draw() {
 	}
 }
 
-// relabel returns the goal that transition i is replayed with: k times of k+1 one
-// that its episode achieved then or later, else its own. It is HER's strategy
-// "future" (R31, R32).
+// relabel returns the goal that transition i is replayed with. With probability
+// k/(k+1) this is where the dot arrived in step i or a later one of the same episode,
+// else the transition's own goal. It is HER's strategy "future" (R31, R32).
 func (a *agent) relabel(i int) point {
 	rng := &a.chance.replay
 	if uniform(rng) < a.hindsight/(a.hindsight+1) {
-		end := min((i/a.horizon+1)*a.horizon, len(a.replay)) // of the episode, so far
-		return a.replay[i+index(rng, end-i)].next
+		episode := i / a.horizon
+		end := min((episode+1)*a.horizon, len(a.replay)) // the episode may still be running
+		later := i + randomIndex(rng, end-i)
+		return a.replay[later].next
 	}
 	return a.replay[i].g
 }
 
-// drawPrioritized draws a transition by Equation 7 and returns its weight in the
-// critics' loss, Equation 8 over the largest weight in the buffer (D28):
+// drawPrioritized draws transition j with the probability P_j of Equation 7, given a
+// uniform u. It also returns the transition's weight in the critics' loss: w_j of
+// Equation 8, divided by the largest w in the replay (D28):
 //
 //	P_j = p_j^α / Σ p^α    w_j = (1/n · 1/P_j)^β
 //
-// The display of w has the priority p_j where P_j is here (D2). β grows in a
+// The paper's display of w has the priority p_j where P_j is here (D2). β grows in a
 // straight line, over environment steps (R99), until it is 1 (R36).
 func (a *agent) drawPrioritized(u float64) (j int, w float32) {
-	var powers []float64
+	var powers []float64 // p^α of every transition
 	for _, t := range a.replay {
 		powers = append(powers, pow(t.priority, a.α))
 	}
 	total := sum(powers)
-	j = find(powers, float64(u*total))
+	j = find(powers, float64(u*total)) // where the running sum of powers exceeds u*total
 
 	n := float64(len(powers))
-	β := min(1, a.β+float64((1-a.β)*float64(a.step)/float64(a.βSteps)))
+	grown := float64((1 - a.β) * float64(a.step) / float64(a.βSteps))
+	β := min(1, a.β+grown)
 	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
-	least := powers[j] // of those that can be drawn
-	for _, p := range powers {
-		if p > 0 {
-			least = min(least, p)
+
+	least := powers[j] // becomes the least power above 0, as one of 0 is never drawn
+	for _, power := range powers {
+		if power > 0 {
+			least = min(least, power)
 		}
 	}
-	return j, float32(weight(powers[j]/total) / weight(least/total))
+	largestWeight := weight(least / total)
+	wj := weight(powers[j] / total)
+	return j, float32(wj / largestWeight)
 }
 
-// prioritize gives each transition of the minibatch its priority: how far the
-// heads were apart, before they moved (R10). A transition that was in no minibatch
-// yet has the largest priority so far, and at least 1 (R33); one that is twice in it,
-// the last of two (R105).
+// prioritize gives each transition of the minibatch its priority: how far apart the
+// heads' predictions were, before the heads learned from the minibatch (R10). If a
+// transition is there twice, the later priority stays (R105). Before its first
+// minibatch a transition has the largest priority at the time it was stored (R33).
 func (a *agent) prioritize() {
 	for _, b := range a.minibatch {
 		p := deviation(b.predictions)
@@ -586,7 +646,7 @@ func (a *agent) prioritize() {
 }
 
 // achievable returns the candidates whose mean Q, from where the agent stands, is at
-// least c T, or all candidates if there is none (R25, R26).
+// least c T, or all candidates if no mean Q is (R25, R26).
 func (a *agent) achievable(candidates []point) (kept []point) {
 	least := a.threshold * float64(a.horizon)
 	for _, g := range candidates {
@@ -600,41 +660,46 @@ func (a *agent) achievable(candidates []point) (kept []point) {
 	return kept
 }
 
-// value is the mean over the critics of the value of a goal, seen from where the
-// agent stands, for the policy's action.
-func (a *agent) value(g point) (q float64) {
-	sg := a.input(a.world.position, g)
-	x := append(sg, tanhs(a.policy.net.output(sg))...)
+// value returns the mean of the critics' Q for goal g, at the place where the agent
+// stands and for the policy's action there.
+func (a *agent) value(g point) (mean float64) {
+	input := a.input(a.world.position, g)
+	action := tanhs(a.policy.net.output(input))
+	x := slices.Concat(input, action)
 	for _, critic := range a.pun {
-		q += float64(critic.net.output(x)[0]) / float64(len(a.pun))
+		q := critic.net.output(x)[0]
+		mean += float64(q) / float64(len(a.pun))
 	}
-	return q
+	return mean
 }
 
 // Section 4: mazes, and how an agent fares in them.
 
-// What the paper does not say of its mazes is the authors' code (R66, R67, R68, R100).
+// What the paper does not say about its mazes is taken from the authors' code (R66,
+// R67, R68, R100).
 const (
-	regionRadius = 0.3  // half the side of the start and goal regions, in cells
-	goalRadius   = 0.35 // a goal is reached closer than this (R4)
-	pieces       = 10   // of a step, each straight
-	pieceLength  = 0.1  // of an action
+	regionRadius = 0.3  // half the side of the start region and of the goal region, in cells
+	goalRadius   = 0.35 // a goal is reached at a distance below this, in cells (R4)
+	pieces       = 10   // straight pieces that a step consists of
+	pieceLength  = 0.1  // a piece is the action times this, in cells
 )
 
-// A world is a maze with a dot in it. A maze is rows of cells of side 1: '#' is a
-// wall, as is all around; S is the start and G the goal.
+// A world is a maze with a dot in it. Each string is a row of the maze, and each
+// character a cell of side 1. '#' is a wall, S the start and G the goal. All cells
+// at the border are walls.
 type world struct {
-	maze           []string
-	position, goal point
+	maze     []string
+	position point // of the dot
+	goal     point // the environment's
 }
 
-// reset puts the dot somewhere in the start region, and the goal in the goal region.
+// reset puts the dot at random into the start region, and the goal into the goal region.
 func (w *world) reset(rng *rand.PCG) {
 	w.position = w.around("S", rng)
 	w.goal = w.around("G", rng)
 }
 
-// around draws from the region around the center of a marked cell.
+// around draws a point from the region around the center of the cell with a mark.
 func (w *world) around(mark string, rng *rand.PCG) (p point) {
 	for r, row := range w.maze {
 		if c := strings.Index(row, mark); c >= 0 {
@@ -642,12 +707,14 @@ func (w *world) around(mark string, rng *rand.PCG) (p point) {
 		}
 	}
 	for i := range p {
-		p[i] += float64(2 * regionRadius * (uniform(rng) - 0.5))
+		offset := float64(2 * regionRadius * (uniform(rng) - 0.5))
+		p[i] += offset
 	}
 	return p
 }
 
-// move moves the dot by an action, piece by piece until one would end in a wall.
+// move moves the dot by an action, piece by piece. It stops before the first piece
+// that would end in a wall.
 func (w *world) move(action point) {
 	for range pieces {
 		r := w.position[0] + float64(pieceLength*action[0])
@@ -661,39 +728,43 @@ func (w *world) move(action point) {
 
 // reward is 0 at the goal and -1 elsewhere.
 func reward(s, g point) float64 {
-	r, c := s[0]-g[0], s[1]-g[1]
-	if math.Sqrt(float64(r*r)+float64(c*c)) < goalRadius {
+	rows := s[0] - g[0]
+	columns := s[1] - g[1]
+	distance := math.Sqrt(float64(rows*rows) + float64(columns*columns))
+	if distance < goalRadius {
 		return 0
 	}
 	return -1
 }
 
-// A report is how training goes.
+// A report says how training goes. Only evaluate sets success and meanReturn.
 type report struct {
 	step                 int     // environment steps taken
-	goals, reached       int     // goals set and, of these, reached
+	goalsSet             int     // so far
+	goalsReached         int     // of these
 	criticLoss, headLoss float64 // Equations 2 and 4 in the latest update, means over the critics
-	success              float64 // share of the rollouts that ended at the goal
-	rewards              float64 // of a rollout, summed; the mean of all
+	success              float64 // the share of an evaluation's rollouts that ended at the goal
+	meanReturn           float64 // the sum of a rollout's rewards, the mean over the rollouts
 }
 
-// evaluate has the policy go, without noise, for goals of the environment. A
-// rollout succeeds if it ends at the goal (R3). An evaluation draws from a generator
-// of its own, so training does not depend on evaluations.
+// evaluate has the policy go, without noise, from the start region to the goal
+// region. A rollout succeeds if it ends at the goal (R3). An evaluation draws from a
+// generator of its own, so training does not depend on evaluations.
 func (a *agent) evaluate() report {
-	r := a.report // in which success and rewards are 0
+	r := a.report // in which success and meanReturn are 0
 	w := world{maze: a.world.maze}
-	rng := stream(a.seed, forEvaluation+uint64(a.step)<<8) // another one after each step
+	purpose := forEvaluation + uint64(a.step)<<8 // a different number after each step
+	rng := stream(a.seed, purpose)
 	for range a.rollouts {
 		w.reset(&rng)
 		for range a.horizon {
 			w.move(a.act(w.position, w.goal))
-			r.rewards += reward(w.position, w.goal)
+			r.meanReturn += reward(w.position, w.goal)
 		}
 		r.success += 1 + reward(w.position, w.goal) // 1 at the goal, 0 elsewhere
 	}
 	r.success /= float64(a.rollouts)
-	r.rewards /= float64(a.rollouts)
+	r.meanReturn /= float64(a.rollouts)
 	return r
 }
 
@@ -709,27 +780,36 @@ func (a *agent) evaluate() report {
 //	#...#    #...#G#    #######
 //	#####    #######
 func mazeNamed(name string) ([]string, error) {
-	var h, w, n int
-	fmt.Sscanf(name, "%dx%d", &h, &w)
+	// Sscanf also accepts 01U5 and 1U5x, so names are made anew and compared.
+	var n int
 	fmt.Sscanf(name, "%dU5", &n)
-	switch {
-	case name == fmt.Sprintf("%dU5", n) && 1 <= n && n <= 50:
+	isWave := name == fmt.Sprintf("%dU5", n)
+	if isWave && 1 <= n && n <= 50 {
 		return wave(n), nil
-	case name == fmt.Sprintf("%dx%d", h, w) && 3 <= h && h <= 50 && 5 <= w && w <= 50 && w%2 == 1:
+	}
+
+	var h, w int
+	fmt.Sscanf(name, "%dx%d", &h, &w)
+	isM := name == fmt.Sprintf("%dx%d", h, w)
+	isSmall := h < 3 || w < 5
+	isLarge := h > 50 || w > 50
+	isOdd := w%2 == 1
+	if isM && isOdd && !isSmall && !isLarge {
 		return mMaze(h, w), nil
 	}
 	return nil, fmt.Errorf(`plain: -maze %s: mazes are "NU5", such as 1U5, with N from 1, `+
 		`and "HxW", such as 4x5, with H from 3 and W odd and from 5; each at most 50`, name)
 }
 
-// wave returns the square wave of n bends, as mazeNamed's pictures show it. Bends at the
-// bottom and at the top take turns.
+// wave returns the square wave of n bends, as mazeNamed's pictures show it. The first
+// bend is at the bottom, the second at the top, and so on in turn.
 func wave(n int) []string {
 	wall := strings.Repeat("#", 2*n+3)
 	corridors := "#" + strings.Repeat(".#", n+1)
-	bends := (n + 1) / 2 // at the bottom, of n
-	bottom := strings.Repeat("#...", bends) + "#"
-	top := "#S" + strings.Repeat("#...", n-bends) + "#"
+	bottomBends := (n + 1) / 2
+	topBends := n - bottomBends
+	bottom := strings.Repeat("#...", bottomBends) + "#"
+	top := "#S" + strings.Repeat("#...", topBends) + "#"
 	if n%2 == 1 { // the last bend is at the bottom, so the path ends at the top
 		top += "G#"
 	} else {
@@ -738,117 +818,142 @@ func wave(n int) []string {
 	return []string{wall, top, corridors, corridors, corridors, bottom, wall}
 }
 
-// mMaze returns the M-maze of h rows and w columns.
+// mMaze returns the M-maze of h rows and w columns, and the walls around it.
 func mMaze(h, w int) []string {
 	wall := func(n int) string { return strings.Repeat("#", n) }
 	top := "#" + strings.Repeat(".", w) + "#"
-	deadEnd := "#." + wall(w/2-1) + "." + wall(w/2-1) + ".#"
-	columns := "#." + wall(w-2) + ".#"
+	deadEnd := "#." + wall(w/2-1) + "." + wall(w/2-1) + ".#" // a row that the dead end crosses, in the middle
+	closed := "#." + wall(w-2) + ".#"                        // the row below the dead end
 	bottom := "#.S" + wall(w-4) + "G.#"
-	return slices.Concat([]string{wall(w + 2), top}, slices.Repeat([]string{deadEnd}, h-3),
-		[]string{columns, bottom, wall(w + 2)})
+
+	maze := []string{wall(w + 2), top}
+	for range h - 3 {
+		maze = append(maze, deadEnd)
+	}
+	return append(maze, closed, bottom, wall(w+2))
 }
 
 // Networks: backpropagation, Adam, and the scaling of inputs.
 
-// A network is affine layers with ReLU between them (R72), or a number for each
-// of their weights: [l][k][j] joins input k of layer l to its output j, and the
-// row after those of the inputs has the biases.
+// A network is affine layers with ReLU between them (R72). n[l][k][j] is the weight
+// from input k of layer l to output j of this layer. One more row, after those of the
+// inputs, has the biases. Gradients and moments have the same shape, with a number for
+// each weight.
 type network [][][]float32
 
 // A trainedNetwork is a network, its target, and what Adam needs.
 type trainedNetwork struct {
-	net, target, gradient network
-	m, v                  network // Adam's moments
-	power1, power2        float64 // β₁ᵗ and β₂ᵗ of Adam's paper
+	net            network
+	target         network // which follows net
+	gradient       network // of a loss, summed by backward until adam uses it
+	m, v           network // Adam's moments
+	power1, power2 float64 // β₁ᵗ and β₂ᵗ of Adam's paper
 }
 
-// newTrainedNetwork draws a network's weights. The last layer can have outputs of several
-// kinds, each with weights of its own.
+// newTrainedNetwork draws a network's weights. in is its number of inputs. outputs says
+// how many outputs of each kind the last layer has, such as 1 for Q and 2 for s'. Each
+// kind is drawn as a layer of its own.
 func newTrainedNetwork(t table, rng *rand.PCG, in int, outputs ...int) *trainedNetwork {
 	var net network
+	width := in // number of inputs of the next layer
 	for range t.layers {
-		net = append(net, newLayer(rng, in, t.hidden))
-		in = t.hidden
+		net = append(net, newLayer(rng, width, t.hidden))
+		width = t.hidden
 	}
-	last := make([][]float32, in+1)
+	last := make([][]float32, width+1)
 	for _, out := range outputs {
-		for k, row := range newLayer(rng, in, out) {
+		kind := newLayer(rng, width, out)
+		for k, row := range kind {
 			last[k] = append(last[k], row...)
 		}
 	}
 	net = append(net, last)
 	return &trainedNetwork{
 		net:      net,
-		target:   net.like(true),
-		gradient: net.like(false),
-		m:        net.like(false),
-		v:        net.like(false),
+		target:   net.clone(),
+		gradient: net.zeros(),
+		m:        net.zeros(),
+		v:        net.zeros(),
 		power1:   1,
 		power2:   1,
 	}
 }
 
-// newLayer draws from ±1/√inputs (R73).
+// newLayer draws weights and biases uniformly between -1/√in and 1/√in (R73).
 func newLayer(rng *rand.PCG, in, out int) [][]float32 {
-	layer := make([][]float32, in+1)
+	bound := 1 / math.Sqrt(float64(in))
+	layer := make([][]float32, in+1) // a row for each input, and the biases
 	for k := range layer {
 		for range out {
-			layer[k] = append(layer[k], float32(1/math.Sqrt(float64(in))*symmetric(rng)))
+			weight := float32(bound * symmetric(rng))
+			layer[k] = append(layer[k], weight)
 		}
 	}
 	return layer
 }
 
-// like returns a network of the same shape, with the same numbers or zeros.
-func (n network) like(same bool) network {
+// clone returns a copy of the network.
+func (n network) clone() network {
 	other := make(network, len(n))
 	for l, layer := range n {
 		for _, row := range layer {
-			row = slices.Clone(row)
-			if !same {
-				clear(row)
-			}
-			other[l] = append(other[l], row)
+			other[l] = append(other[l], slices.Clone(row))
 		}
 	}
 	return other
 }
 
-// forward returns what passes through the network: x, what each hidden layer
-// makes of it, and last the output.
-func (n network) forward(x []float32) [][]float32 {
-	passed := [][]float32{x}
+// zeros returns a network of the same shape, all zeros.
+func (n network) zeros() network {
+	other := n.clone()
+	for _, layer := range other {
+		for _, row := range layer {
+			clear(row)
+		}
+	}
+	return other
+}
+
+// forward returns the activations: first x, then the result of each hidden layer, and
+// last the output. So element l is the input of layer l.
+func (n network) forward(x []float32) (activations [][]float32) {
+	activations = append(activations, x)
 	for l, layer := range n {
-		y := slices.Clone(layer[len(x)])
+		biases := layer[len(x)]
+		y := slices.Clone(biases)
 		for k, v := range x {
 			if v == 0 {
-				continue // as ReLU leaves half of them
+				continue // saves time: ReLU makes half of them 0
 			}
 			for j, weight := range layer[k] {
 				y[j] = fma(v, weight, y[j])
 			}
 		}
+		isHidden := l < len(n)-1
 		for j := range y {
-			if l < len(n)-1 && y[j] < 0 {
-				y[j] = 0
+			if isHidden && y[j] < 0 {
+				y[j] = 0 // ReLU
 			}
 		}
-		passed = append(passed, y)
-		x = y
+		activations = append(activations, y)
+		x = y // of the next layer
 	}
-	return passed
+	return activations
 }
 
-// output is the last of forward.
-func (n network) output(x []float32) []float32 { return n.forward(x)[len(n)] }
+// output returns only the last activations of forward.
+func (n network) output(x []float32) []float32 {
+	activations := n.forward(x)
+	return activations[len(n)]
+}
 
-// backward is backpropagation. Given what passed forward, and dy, the gradient of
-// a loss with respect to the output, it adds to gradient, unless that is nil, and
-// returns the gradient with respect to x.
-func (n network) backward(passed [][]float32, dy []float32, gradient network) []float32 {
+// backward is backpropagation. It takes the activations of forward and dy, the
+// gradient of a loss with respect to the output. It adds the gradient with respect to
+// each weight to gradient, unless that is nil, and returns the gradient with respect
+// to the network's input.
+func (n network) backward(activations [][]float32, dy []float32, gradient network) []float32 {
 	for l := len(n) - 1; l >= 0; l-- {
-		x := passed[l]
+		x := activations[l] // the input of layer l; dy belongs to the output of this layer
 		dx := make([]float32, len(x))
 		for j, d := range dy {
 			if d == 0 {
@@ -856,7 +961,7 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 			}
 			for k, v := range x {
 				if l > 0 && v == 0 {
-					continue // ReLU lets nothing pass, neither way
+					continue // ReLU made v 0, and so its gradient, too
 				}
 				dx[k] = fma(d, n[l][k][j], dx[k])
 				if gradient != nil {
@@ -864,39 +969,53 @@ func (n network) backward(passed [][]float32, dy []float32, gradient network) []
 				}
 			}
 			if gradient != nil {
-				gradient[l][len(x)][j] += d
+				gradient[l][len(x)][j] += d // the bias
 			}
 		}
-		dy = dx
+		dy = dx // for the layer before, whose output x is
 	}
 	return dy
 }
 
-// adam is one step of Adam (Kingma and Ba, 2015; R74) against the gradient, at a
-// rate for each output of each layer. The gradient begins anew.
-func (l *trainedNetwork) adam(rate func(layer, output int) float64) {
-	l.power1 = float64(0.9 * l.power1)
-	l.power2 = float64(0.999 * l.power2)
-	scale := float32(1 / math.Sqrt(1-l.power2))
-	for i, layer := range l.net {
+// inputGradient returns the gradient of a loss with respect to the input x, given dy,
+// its gradient with respect to the output.
+func (n network) inputGradient(x, dy []float32) []float32 {
+	activations := n.forward(x)
+	return n.backward(activations, dy, nil)
+}
+
+// adam takes one step of Adam (Kingma and Ba, 2015; R74) against the gradient, and sets
+// the gradient to 0. The step size is headRate for all outputs of the last layer but
+// the first, which are the head's in a critic, and rate for everything else.
+func (t *trainedNetwork) adam(rate, headRate float64) {
+	t.power1 = float64(0.9 * t.power1)
+	t.power2 = float64(0.999 * t.power2)
+	scale := float32(1 / math.Sqrt(1-t.power2)) // corrects the bias of √v
+	for l, layer := range t.net {
 		for k, row := range layer {
 			for j := range row {
-				g := l.gradient[i][k][j]
-				m := float32(0.9*l.m[i][k][j]) + float32(0.1*g)
-				v := float32(0.999*l.v[i][k][j]) + float32(float32(0.001*g)*g)
-				step := float32(rate(i, j) / (1 - l.power1))
+				α := rate
+				isLast := l == len(t.net)-1
+				if isLast && j > 0 {
+					α = headRate
+				}
+
+				g := t.gradient[l][k][j]
+				m := float32(0.9*t.m[l][k][j]) + float32(0.1*g)
+				v := float32(0.999*t.v[l][k][j]) + float32(float32(0.001*g)*g)
+				step := float32(α / (1 - t.power1)) // corrects the bias of m
 				root := float32(math.Sqrt(float64(v)))
 				row[j] -= float32(step*m) / (float32(root*scale) + 1e-8)
 
-				l.m[i][k][j] = m
-				l.v[i][k][j] = v
-				l.gradient[i][k][j] = 0
+				t.m[l][k][j] = m
+				t.v[l][k][j] = v
+				t.gradient[l][k][j] = 0
 			}
 		}
 	}
 }
 
-// tanhs returns the tanh of each element: the policy's action, of its output
+// tanhs returns the tanh of each element. It makes an action of the policy's output
 // (R18).
 func tanhs(x []float32) []float32 {
 	y := make([]float32, len(x))
@@ -906,17 +1025,21 @@ func tanhs(x []float32) []float32 {
 	return y
 }
 
-// A normalizer scales points to mean 0 and deviation 1, over those it was shown
-// and one zero (R21).
+// A normalizer scales points to mean 0 and deviation 1. Mean and deviation are those of
+// all points that were added, and of one point of zeros (R21).
 type normalizer struct {
-	count         float64
-	sum, squares  point
-	mean, inverse point // inverse is 1 over the deviation
+	count   float64 // of the points
+	sum     point
+	squares point // sum of the squares
+	mean    point
+	inverse point // 1 over the deviation
 }
 
+// newNormalizer returns a normalizer that only clips until its first update.
 func newNormalizer() normalizer { return normalizer{count: 1, inverse: point{1, 1}} }
 
-func (n *normalizer) show(x point) {
+// add takes one more point into the sums.
+func (n *normalizer) add(x point) {
 	n.count++
 	for i, v := range x {
 		n.sum[i] += v
@@ -924,54 +1047,64 @@ func (n *normalizer) show(x point) {
 	}
 }
 
+// update computes mean and inverse from the sums, with floor as the least deviation.
 func (n *normalizer) update(floor float64) {
+	least := float64(floor * floor) // the least variance
 	for i := range n.mean {
-		n.mean[i] = n.sum[i] / n.count
-		variance := n.squares[i]/n.count - float64(n.mean[i]*n.mean[i])
-		n.inverse[i] = 1 / math.Sqrt(max(variance, float64(floor*floor)))
+		mean := n.sum[i] / n.count
+		variance := n.squares[i]/n.count - float64(mean*mean)
+		n.mean[i] = mean
+		n.inverse[i] = 1 / math.Sqrt(max(variance, least))
 	}
 }
 
+// scaled returns x normalized, with each component clipped to [-clip, clip].
 func (n *normalizer) scaled(x point, clip float64) (y []float32) {
 	for i, v := range x {
-		y = append(y, float32(min(max(float64((v-n.mean[i])*n.inverse[i]), -clip), clip)))
+		normalized := float64((v - n.mean[i]) * n.inverse[i])
+		clipped := min(max(normalized, -clip), clip)
+		y = append(y, float32(clipped))
 	}
 	return y
 }
 
-// showNormalizers shows the normalizers draws from the finished episode, with
-// goals as in a minibatch (R120).
+// showNormalizers adds states and goals to the normalizers. It draws transitions from
+// the episode that has just ended, and gets their goals from relabel (R120).
 func (a *agent) showNormalizers() {
+	begin := a.step - a.horizon
 	for range a.normalizerDraws {
-		i := a.step - a.horizon + index(&a.chance.replay, a.horizon)
-		a.stateScale.show(a.replay[i].s)
-		a.goalScale.show(a.relabel(i))
+		i := begin + randomIndex(&a.chance.replay, a.horizon)
+		a.stateScale.add(a.replay[i].s)
+		a.goalScale.add(a.relabel(i))
 	}
 	a.stateScale.update(a.normalizerFloor)
 	a.goalScale.update(a.normalizerFloor)
 }
 
-// The last bit: what the same bits on every machine need.
+// The last bit: arithmetic and chance that give the same bits on every machine.
 
 // Package math has assembly on some processors and fused operations on others, so
-// that the last bits of its Exp, Log, Tanh and Pow depend on the machine. The
-// functions below use only what IEEE 754 rounds in one way.
+// the last bits of its Exp, Log, Tanh and Pow depend on the machine. The functions
+// below use only operations that IEEE 754 rounds in one way.
 
 // fma returns x*y + z, rounded once.
 func fma(x, y, z float32) float32 {
-	product := float64(float64(x) * float64(y)) // exact: 24 bits by 24 are 48, of 53
+	product := float64(float64(x) * float64(y)) // exact: 24 bits by 24 give 48 of 53
 	s := product + float64(z)
-	if math.Float64bits(s)<<36 == 0 { // it may be halfway between two float32
-		s = aside(s, product, float64(z))
+
+	// If s is halfway between two float32, its last 28 bits are 0.
+	maybeHalfway := math.Float64bits(s)<<36 == 0
+	if maybeHalfway {
+		s = nudge(s, product, float64(z))
 	}
 	return float32(s)
 }
 
-// aside moves s = x + y, where that was rounded, by one bit towards the exact sum:
-// then rounding it again goes the right way.
-func aside(s, x, y float64) float64 {
+// nudge takes s, the rounded sum x + y. If s is not exact, nudge moves it by one bit
+// towards the exact sum, so that rounding it to float32 goes the right way.
+func nudge(s, x, y float64) float64 {
 	t := s - x
-	err := (x - (s - t)) + (y - t) // exact (Knuth)
+	err := (x - (s - t)) + (y - t) // x + y - s, exactly (Knuth)
 	if err > 0 {
 		return math.Nextafter(s, math.Inf(1))
 	}
@@ -981,11 +1114,10 @@ func aside(s, x, y float64) float64 {
 	return s
 }
 
-// square returns x², exactly.
+// square returns x², which is exact in float64.
 func square(x float32) float64 { return float64(float64(x) * float64(x)) }
 
-// ln 2 in two parts. The first has 28 bits, so that its product with an exponent
-// is exact.
+// ln 2 in two parts. The first has 28 bits, so its product with an exponent is exact.
 const (
 	ln2Hi = 0x1.62e42fep-1
 	ln2Lo = math.Ln2 - ln2Hi
@@ -993,13 +1125,14 @@ const (
 
 // expParts returns k and p with e^x = 2^k (1 + p) and |p| < 0.42.
 func expParts(x float64) (k int, p float64) {
-	n := math.Floor(float64(x*math.Log2E) + 0.5)
+	n := math.Floor(float64(x*math.Log2E) + 0.5) // x / ln 2, to the nearest integer
 	hi := x - float64(n*ln2Hi)
 	lo := float64(n * ln2Lo)
 	r := hi - lo          // x - n ln 2, rounded
 	rest := (hi - r) - lo // what the rounding took
 
-	// Taylor: e^r = 1 + r + r² (1/2! + r²/4! + ... + r (1/3! + r²/5! + ...)).
+	// Taylor's series is e^r = 1 + r + r² (even + r odd), in powers of z = r², with
+	// even = 1/2! + z/4! + ... and odd = 1/3! + z/5! + ...
 	factorial := [14]float64{1}
 	for i := 1; i < len(factorial); i++ {
 		factorial[i] = float64(i) * factorial[i-1]
@@ -1007,7 +1140,7 @@ func expParts(x float64) (k int, p float64) {
 	z := float64(r * r)
 	even := 0.0
 	odd := 0.0
-	for i := 12; i >= 2; i -= 2 {
+	for i := 12; i >= 2; i -= 2 { // the highest power of z comes first
 		even = float64(even*z) + 1/factorial[i]
 		odd = float64(odd*z) + 1/factorial[i+1]
 	}
@@ -1032,7 +1165,7 @@ func tanh(x float64) float64 {
 	if math.Abs(x) > 20 {
 		return math.Copysign(1, x)
 	}
-	k, p := expParts(2 * math.Abs(x))
+	k, p := expParts(2 * math.Abs(x)) // t = s (1 + p) - 1, with s = 2^k
 	s := math.Ldexp(1, k)
 	t := float64(s*p) + (s - 1)
 	return math.Copysign(t/(t+2), x)
@@ -1049,8 +1182,9 @@ func log(x float64) float64 {
 		k--
 	}
 
-	// log(1 + f) = 2 atanh(s) with s = f / (2 + f), whose series is in z = s². The
-	// terms f and f²/2 stand apart, as s is rounded.
+	// log x = k ln 2 + log m, where log m = 2 atanh(s) with s = f / (2 + f), and atanh is a
+	// series in z = s². But s is rounded, so log m is rewritten to begin with f - f²/2,
+	// which needs no s: log m = f - (h - s (h + z series)) with h = f²/2.
 	f := m - 1
 	s := f / (2 + f)
 	z := float64(s * s)
@@ -1059,8 +1193,10 @@ func log(x float64) float64 {
 		series = float64(series*z) + 2/d
 	}
 	h := float64(float64(0.5*f) * f)
-	lo := float64(s*(h+float64(series*z))) + float64(float64(k)*ln2Lo)
-	return float64(float64(k)*ln2Hi) + (f - (h - lo))
+	tail := float64(s * (h + float64(series*z)))
+	kHi := float64(float64(k) * ln2Hi) // k ln 2 is kHi + kLo
+	kLo := float64(float64(k) * ln2Lo)
+	return kHi + (f - (h - (tail + kLo)))
 }
 
 // pow returns x to the power y, for x >= 0.
@@ -1074,21 +1210,22 @@ func pow(x, y float64) float64 {
 	return exp(float64(y * log(x)))
 }
 
-// sum adds the sums of two parts, which are added likewise: the root of a tree.
+// sum adds x in the order of a tree: the sum of the first part, plus that of the rest.
 func sum(x []float64) float64 {
 	if len(x) == 1 {
 		return x[0]
 	}
-	n := firstHalf(x)
+	n := firstPart(x)
 	return sum(x[:n]) + sum(x[n:])
 }
 
-// find returns the index at which a sum as in sum passes mass.
+// find returns the first index at which the running sum of x exceeds mass. It descends
+// the tree of sum.
 func find(x []float64, mass float64) int {
 	if len(x) == 1 {
 		return 0
 	}
-	n := firstHalf(x)
+	n := firstPart(x)
 	first := sum(x[:n])
 	if mass >= first {
 		return n + find(x[n:], mass-first)
@@ -1096,11 +1233,15 @@ func find(x []float64, mass float64) int {
 	return find(x[:n], mass)
 }
 
-// firstHalf returns the largest power of two that is less than the length.
-func firstHalf(x []float64) int { return 1 << (bits.Len(uint(len(x)-1)) - 1) }
+// firstPart returns how many elements the first part has: the largest power of two
+// below the length.
+func firstPart(x []float64) int {
+	log2 := bits.Len(uint(len(x)-1)) - 1
+	return 1 << log2
+}
 
-// The purposes of chance. Each has a generator of its own: what is drawn for one
-// changes nothing for another.
+// The purposes of chance. Each has a generator of its own, so draws for one purpose
+// change nothing for another.
 const (
 	forInitialization = iota
 	forExploration
@@ -1111,7 +1252,7 @@ const (
 	forEvaluation
 )
 
-// Chance is the generators of training.
+// A chance has the generators that training draws from.
 type chance struct{ exploration, environment, replay, learning, goals rand.PCG }
 
 func newChance(seed uint64) chance {
@@ -1126,10 +1267,12 @@ func newChance(seed uint64) chance {
 
 // stream returns the generator for a purpose.
 func stream(seed, purpose uint64) rand.PCG {
-	return *rand.NewPCG(mix(seed), mix(mix(seed)+purpose))
+	mixed := mix(seed)
+	return *rand.NewPCG(mixed, mix(mixed+purpose))
 }
 
-// mix makes close numbers unlike: SplitMix64 (Steele, Lea and Flood, 2014).
+// mix turns numbers that are close into numbers that look unrelated: SplitMix64
+// (Steele, Lea and Flood, 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -1138,18 +1281,22 @@ func mix(x uint64) uint64 {
 }
 
 // uniform draws from [0, 1).
-func uniform(rng *rand.PCG) float64 { return float64(rng.Uint64()<<11>>11) / (1 << 53) }
+func uniform(rng *rand.PCG) float64 {
+	last53Bits := rng.Uint64() << 11 >> 11
+	return float64(last53Bits) / (1 << 53)
+}
 
-// index draws from 0 to n-1.
-func index(rng *rand.PCG, n int) int { return int(uniform(rng) * float64(n)) }
+// randomIndex draws from 0 to n-1.
+func randomIndex(rng *rand.PCG, n int) int { return int(uniform(rng) * float64(n)) }
 
 // symmetric draws from [-1, 1).
 func symmetric(rng *rand.PCG) float64 { return float64(2*uniform(rng)) - 1 }
 
-// randomAction draws from all actions.
+// randomAction draws uniformly from all actions.
 func randomAction(rng *rand.PCG) point {
-	r := symmetric(rng)
-	return point{r, symmetric(rng)}
+	row := symmetric(rng)
+	column := symmetric(rng)
+	return point{row, column}
 }
 
 // normal draws from the standard normal distribution: Marsaglia's polar method.
@@ -1157,7 +1304,8 @@ func normal(rng *rand.PCG) float64 {
 	for {
 		u := symmetric(rng)
 		v := symmetric(rng)
-		if s := float64(u*u) + float64(v*v); 0 < s && s < 1 {
+		s := float64(u*u) + float64(v*v)
+		if 0 < s && s < 1 {
 			return float64(u * math.Sqrt(-2*log(s)/s))
 		}
 	}

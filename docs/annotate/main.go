@@ -1,10 +1,10 @@
-// Command annotate writes docs/annotated.html, the paper beside its code, the
-// tables of docs/readings.md, and what "qta params" says of each parameter.
+// Command annotate writes three files. docs/annotated.html shows the paper beside its code,
+// docs/readings.md has tables of the Readings and Differs, and cmd/qta/parameters.txt is
+// what "qta params" says of each parameter.
 //
-// It reads docs/annotated.txt, which sums up each passage of the paper and names
-// its functions, the sources, the golden vectors, and pictures
-// that qta has drawn. Where these disagree it lists what to mend, and writes
-// nothing.
+// It reads docs/annotated.txt, which sums up each passage of the paper and names the
+// functions that belong to it. It also reads the Go files, the golden vectors, and pictures
+// that qta has drawn. If these disagree, it lists what to mend and writes nothing.
 package main
 
 //go:generate go run .
@@ -53,10 +53,10 @@ type page struct {
 	declarations map[string]*declaration
 	parameters   map[string]*parameter
 	formulas     map[string]template.HTML
-	missing      map[string]token.Position // what no passage has, by its kind and name
-	said         map[string]int            // how often the sources have a Reading or Differs
-	rest         string                    // of a function whose lines the page goes through
-	where        string                    // the place being read or checked, for faults
+	missing      map[string]token.Position // what no passage has yet, by kind and name
+	said         map[string]int            // how often the sources have each Reading and Differs
+	rest         string                    // the rest of the function that the page walks through
+	where        string                    // the place being read or checked, with which faults begin
 	faults       error
 }
 
@@ -166,11 +166,13 @@ func (p *page) execute() map[string][]byte {
 	return files
 }
 
-// misprints are what cannot be meant as it is printed, and D28.
+// misprints returns the choices where the paper cannot mean what it prints. It adds D28,
+// for what Equation 8 lacks of its source.
 func misprints() []string { return []string{"D1", "D2", "R17", "D27", "D28", "R101"} }
 
-// contradicts returns the value that the authors' code has, if the appendix's table
-// has another, or "". It has their d too (R117).
+// contradicts returns the value that the authors' code has, if the appendix's table has
+// another, or "". UncertaintyActions is no contradiction, because the table also has the
+// code's d (R117).
 func contradicts(q *parameter) string {
 	theirs := qta.Authors().Value(q.Name)
 	named := q.Row != "" && q.Name != "UncertaintyActions" || q.Name == "RandomActionLater"
@@ -180,27 +182,29 @@ func contradicts(q *parameter) string {
 	return theirs
 }
 
-// walk begins to go through a function, whose lines follow in order.
+// walk begins a walk through a function: the calls of line after it quote the function's
+// lines in order.
 func (p *page) walk(name string) template.HTML {
 	p.rest = find(p, p.declarations, "declaration", name).text
 	return p.prose("`" + name + "`")
 }
 
-// line returns a part of the function's next line, with its parentheses closed.
+// line returns code as HTML, which must follow in the function that [page.walk] began. An
+// open parenthesis at its end is closed.
 func (p *page) line(code string) template.HTML {
 	_, rest, found := strings.Cut(p.rest, code)
 	if !found {
 		p.fault("the function has no %s after the line before", code)
 	}
-	p.rest = code + rest // two items may be of one line
+	p.rest = code + rest // the next call may quote the same line
 	if strings.HasSuffix(code, "(") {
 		code += "…)"
 	}
 	return p.prose("`" + code + "`")
 }
 
-// wrap breaks a text between words into lines of at most 100 characters, which but
-// for the first begin with an indent.
+// wrap breaks a text between words into lines of at most 100 characters. All lines but the
+// first begin with an indent.
 func wrap(indent int, text string) string {
 	text = strings.ReplaceAll(text, "$", "") // marks of formulas
 	lines := comment.Printer{TextPrefix: strings.Repeat(" ", indent), TextWidth: 100 - indent}

@@ -19,26 +19,26 @@ import (
 // This file reads the sources: declarations with what their comments say, and
 // the fields of Params.
 
-// A declaration is one at the top level of a source file.
+// A declaration is a declaration at the top level of a source file.
 type declaration struct {
-	Name       string         // with its receiver, or its package outside the root
+	Name       string         // after its receiver, or outside the root after its package
 	At         token.Position // where its doc comment begins
 	Paragraphs []*paragraph
 	Choices    []*choice
-	Vectors    []*vectors // that check it
-	Equation   int        // that it implements or tests, or 0
-	section    string     // of that equation
+	Vectors    []*vectors // the golden vectors that check it
+	Equation   int        // the equation that it implements or tests, or 0
+	section    string     // the section of that equation
 	node       ast.Decl
 	text       string
-	shown      bool // with a passage
+	shown      bool // a passage shows it
 }
 
-// A paragraph is one of a comment, or lines of code.
+// A paragraph is a paragraph of a comment, or several lines of code.
 type paragraph struct {
 	Comment bool
-	Set     bool    // a comment that keeps its lines, as a formula does
-	Choice  *choice // that it is
-	Tabs    int     // that it is indented by
+	Set     bool    // a comment that keeps its line breaks, as a formula does
+	Choice  *choice // the choice that the paragraph is, or nil
+	Tabs    int     // how far it is indented
 	Lines   []template.HTML
 }
 
@@ -48,23 +48,23 @@ type choice struct {
 	Where       string // the declaration or the parameter
 	At          token.Position
 	Words       string     // what the source says, with a parameter's values
-	Said, Short string     // what the paper says, and we do in a few words
-	Parameter   *parameter // whose value it is about, or nil
-	Switch      *parameter // that switches it, or nil
+	Said, Short string     // what the paper says, and in a few words what we do
+	Parameter   *parameter // the parameter whose value is the choice, or nil
+	Switch      *parameter // the parameter that switches the choice, or nil
 }
 
 // A parameter is a field of Params.
 type parameter struct {
 	Name, Meaning string
-	Group         string // of parameters, if this is its first
+	Group         string // the heading of a group of parameters, if this is the group's first
 	Source, Range string
-	Row           string // of the appendix's table, or empty
+	Row           string // the row of the appendix's table, or ""
 	At            token.Position
-	Choice        *choice // in its source, or nil
+	Choice        *choice // the choice that its source is, or nil
 	Passage       *passage
 }
 
-// columns are the sets whose values the page has.
+// columns returns the parameter sets whose values the page shows.
 func columns() []qta.Preset {
 	shown := []string{"paper", "beyond", "authors"}
 	return slices.DeleteFunc(qta.Presets(), func(p qta.Preset) bool { return !slices.Contains(shown, p.Name) })
@@ -77,8 +77,8 @@ var (
 	docLink  = regexp.MustCompile(`\[(\*?[A-Z][A-Za-z.]*)\]`)
 )
 
-// readSources reads the Go files of the root and of the paper's numbers, but no
-// tests other than the equations'. Names outside the root have their package in front.
+// readSources reads the Go files of the root and of internal/paper. Of tests it notes only
+// those of equations. A name outside the root follows its package.
 func (p *page) readSources() {
 	files, _ := fs.Glob(p.root, "*.go")
 	numbers, _ := fs.Glob(p.root, "internal/paper/*.go")
@@ -122,7 +122,7 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 	return "", nil
 }
 
-// declare notes a declaration of a package's file.
+// declare notes a declaration of package pkg, whose file has the text src.
 func (p *page) declare(pkg string, node ast.Decl, src string) {
 	name, doc := declares(node)
 	from, to := p.files.Position(node.Pos()), p.files.Position(node.End())
@@ -153,14 +153,14 @@ func (p *page) declare(pkg string, node ast.Decl, src string) {
 	}
 }
 
-// choose notes a choice.
+// choose notes a choice, which a passage must have.
 func (p *page) choose(c *choice) {
 	p.Choices[c.ID] = c
 	p.missing["Reading or Differs "+c.ID] = c.At
 }
 
-// paragraphs matches what the page keeps together: the lines of a comment that flow,
-// each other one, and code.
+// paragraphs matches what the page keeps together: comment lines of flowing text, any
+// other comment line by itself, or lines of code.
 var paragraphs = regexp.MustCompile(`(?:\t*// [^ ].*\n)+|\t*//.*\n|(?:\t*(?:[^\t/\n].*)?\n)+|.*\n`)
 
 // read divides the text of a declaration into paragraphs and finds its choices.
@@ -183,7 +183,7 @@ func (d *declaration) read() {
 	}
 }
 
-// colored matches what may have a color in Go: comments, strings, words and numbers.
+// colored matches what may get a color in Go: comments, strings, words and numbers.
 var colored = regexp.MustCompile("//.*|\"(?:[^\"\\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\\n]|\\\\.)+'|" +
 	`[\pL_][\pL\p{Nd}_]*|\d[\d.]*[eE][-+]?\d+|\d[\w.]*`)
 
@@ -218,7 +218,7 @@ func highlight(text, name string) (lines []template.HTML) {
 	return lines
 }
 
-// readParameters reads the fields of a struct, Params or part of it.
+// readParameters reads the fields of a struct, which is Params or embedded in it.
 func (p *page) readParameters(name string) {
 	node := p.declarations[name].node.(*ast.GenDecl)
 	group, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")

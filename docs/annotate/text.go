@@ -14,10 +14,10 @@ import (
 	"qta"
 )
 
-// This file reads the passages, docs/annotated.txt, whose head says how they
-// are written, the formulas that they name, and the golden vectors.
+// This file reads the passages, the formulas that they name, and the golden vectors. The
+// passages are in docs/annotated.txt, whose first lines say how they are written.
 
-// A section is one of the paper's.
+// A section is a section of the paper.
 type section struct {
 	Number, Title string
 	Passages      []*passage
@@ -28,17 +28,17 @@ type section struct {
 type passage struct {
 	Title, ID string
 	Blocks    []block
-	Formulas  []string // of the blocks
+	Formulas  []string // the formulas among the blocks
 	Symbols   []symbol
-	Code      []*declaration // that implement it
-	Also      []*declaration // that help, folded
+	Code      []*declaration // the declarations that implement it
+	Also      []*declaration // the declarations that help, which the page folds
 	Params    []*parameter
-	Choices   []*choice     // of its declarations and parameters
-	Home      *declaration  // of the equation that it is about, or nil
-	InNumbers template.HTML // the equation with numbers put in
-	Of        string        // what these numbers are, in which golden vector
-	Worked    string        // the whole of that, by hand
-	text      string        // of its declarations
+	Choices   []*choice     // those of its declarations and parameters
+	Home      *declaration  // the one that implements its equation, or nil
+	InNumbers template.HTML // the equation with numbers in place of symbols
+	Of        string        // says what these numbers are, and from which golden vector
+	Worked    string        // the same equation worked through by hand
+	text      string        // the source of its declarations
 }
 
 // A block is a paragraph or a displayed formula.
@@ -47,7 +47,7 @@ type block struct {
 	Formula bool
 }
 
-// A symbol is one of a formula's, with its name in the code.
+// A symbol is a symbol of a formula, with its name in the code.
 type symbol struct{ Symbol, Meaning, Code string }
 
 var notID = regexp.MustCompile(`[^a-z0-9]+`)
@@ -116,8 +116,8 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 	}
 }
 
-// find returns one of all by its name, or an empty one and notes a fault. It has
-// its passage then.
+// find returns the element of all that has this name, and notes that a passage has it. If
+// there is no such element, find notes a fault and returns an empty one.
 func find[T any](p *page, all map[string]*T, kind, name string) *T {
 	delete(p.missing, kind+" "+name)
 	if all[name] == nil {
@@ -127,7 +127,7 @@ func find[T any](p *page, all map[string]*T, kind, name string) *T {
 	return all[name]
 }
 
-// show gives a passage of a section the declarations called names.
+// show gives passage q of section s the declarations with these names, and returns them.
 func (p *page) show(s *section, q *passage, names string) (all []*declaration) {
 	for name := range strings.SplitSeq(names, ", ") {
 		d := find(p, p.declarations, "declaration", name)
@@ -145,7 +145,7 @@ func (p *page) show(s *section, q *passage, names string) (all []*declaration) {
 	return all
 }
 
-// A formula has a line of formulas.html: its name and its MathML.
+// formulaLine matches a line of formulas.html: a formula's name and its MathML.
 var formulaLine = regexp.MustCompile(`(?m)^<tr><td>(.*)</td><td>(<math>.*</math>)</td></tr>$`)
 
 func (p *page) readFormulas() {
@@ -154,7 +154,7 @@ func (p *page) readFormulas() {
 	}
 }
 
-// math returns a formula.
+// math returns the MathML of a formula.
 func (p *page) math(name string) template.HTML {
 	if p.formulas[name] == "" {
 		p.fault("%s has no formula %s", formulasFile, name)
@@ -164,8 +164,8 @@ func (p *page) math(name string) template.HTML {
 
 var inline = regexp.MustCompile("`[^`]+`|\\$[^$]+\\$")
 
-// prose returns a text as HTML, with its $formulas$ and with its `names` of
-// code, which lead to where the page has them.
+// prose returns a text as HTML, with its $formulas$ as MathML. Each `name` of code becomes
+// a link to the place where the page has it.
 func (p *page) prose(text string) template.HTML {
 	return template.HTML(inline.ReplaceAllStringFunc(html.EscapeString(text), func(word string) string {
 		name := html.UnescapeString(word[1 : len(word)-1])
@@ -224,7 +224,7 @@ func (p *page) readVectors() {
 	ofFile := func(a, b qta.CheckResult) bool { return a.File == b.File }
 	for _, r := range slices.CompactFunc(results, ofFile) {
 		v := &vectors{File: r.File}
-		json.Unmarshal([]byte(p.read(goldenDir+"/"+r.File)), v) // as Check has
+		json.Unmarshal([]byte(p.read(goldenDir+"/"+r.File)), v) // Check has done so without an error
 		for name := range strings.SplitSeq(r.Function, ", ") {
 			d := find(p, p.declarations, "declaration", name)
 			d.Vectors = append(d.Vectors, v)
