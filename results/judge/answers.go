@@ -19,8 +19,8 @@ func (r evidence) answers(claims []claim) []string {
 	return []string{r.reproduces(), directionsOf(counted), sizesOf(counted)}
 }
 
-// directionsOf says how many claims hold, which are contradicted, and how many of the
-// verdicts survive a correction.
+// directionsOf says how many of the counted claims hold, which are contradicted, and which
+// verdicts Bonferroni's correction leaves.
 func directionsOf(claims []claim) string {
 	directions := map[string]int{}
 	var not []string
@@ -41,7 +41,7 @@ func directionsOf(claims []claim) string {
 		words.Count(looks, "look"), len(survivors), listed(survivors)) + " Rows that begin with + are not counted."
 }
 
-// sizesOf says how the sizes of effects compare with the paper's.
+// sizesOf says how many effects have the paper's size.
 func sizesOf(claims []claim) string {
 	sizes := map[string]int{}
 	for _, c := range claims {
@@ -52,8 +52,8 @@ func sizesOf(claims []claim) string {
 		len(claims)-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])
 }
 
-// surviving returns the short names of the claims that hold or are contradicted also by
-// Bonferroni's correction for all that are judged.
+// surviving returns the short names of the claims that still hold or are contradicted after
+// Bonferroni's correction for all looks. A look is a claim that is judged.
 func surviving(claims []claim) (names []string, looks int) {
 	for _, c := range claims {
 		if c.Direction != "" {
@@ -69,7 +69,7 @@ func surviving(claims []claim) (names []string, looks int) {
 	return names, looks
 }
 
-// listed writes names in brackets, if there are any.
+// listed returns names in brackets, or "" if there are none.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -84,10 +84,10 @@ func (r evidence) reproduces() string {
 			return r.solved(set, groups)
 		}
 	}
-	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so that nothing is judged."
+	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so nothing is judged."
 }
 
-// ofQTA returns the groups of QTA with a set on the paper's mazes.
+// ofQTA returns the groups of QTA's runs with a set on the paper's mazes.
 func (r evidence) ofQTA(set string) (groups []*report.Group) {
 	for _, g := range r.Groups {
 		if g.Setting == set && g.Method == paper.QTA.Name && g.Family != "" && g.N() > 0 {
@@ -97,7 +97,8 @@ func (r evidence) ofQTA(set string) (groups []*report.Group) {
 	return groups
 }
 
-// solved says what groups solved of their mazes, and how soon.
+// solved says how many runs of the groups were solved, and how their steps compare with the
+// paper's.
 func (r evidence) solved(set string, groups []*report.Group) string {
 	var programs []string
 	var missed, changed string
@@ -119,8 +120,13 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 	if len(groups) == 17 {
 		mazes = "the paper’s 17 mazes"
 	}
-	text := fmt.Sprintf("The set %s is the paper’s learner but for D3, D26, D29 and D30. With it (version %s) QTA solved %d of %s on %s.",
-		set, strings.Join(slices.Compact(programs), "; "), solved, words.Count(runs, "run"), mazes)
+	text := fmt.Sprintf("The set %s follows the paper’s text and table except for D3, D26, D29 and D30", set)
+	if set == quick {
+		text += ", with smaller batches"
+	}
+	programs = slices.Compact(programs)
+	text += fmt.Sprintf(". With it (version %s) QTA solved %d of %s on %s.",
+		strings.Join(programs, "; "), solved, words.Count(runs, "run"), mazes)
 
 	ratio := headline(groups).show(math.Exp)
 	if missed == "" {
@@ -138,7 +144,7 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 	return text
 }
 
-// headline returns the mean logarithm of QTA's steps over the paper's.
+// headline returns the mean over mazes of the logarithm of our steps over the paper's.
 func headline(groups []*report.Group) estimate {
 	var terms []term
 	for _, g := range groups {
@@ -148,12 +154,12 @@ func headline(groups []*report.Group) estimate {
 	return e.ours.minus(e.theirs)
 }
 
-// tally says how many runs of a group were solved.
+// tally says how many runs of a group were solved, and within how many steps.
 func tally(g *report.Group) string {
 	return fmt.Sprintf(" (%d of %s in %.0f thousand steps)", g.Solved, words.Count(g.N(), "run"), slices.Max(g.Steps)/1000)
 }
 
-// changed says what changes of its learner did on a maze that it has not always solved.
+// changed lists the runs that differ from group g by changed parameters, on g's maze.
 func (r evidence) changed(g *report.Group) (text string) {
 	for _, other := range r.Groups {
 		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")

@@ -15,30 +15,30 @@ import (
 // The settings with the paper's learner.
 const full, quick = report.Full, report.Quick
 
-// evidence is runs to judge by.
+// evidence is the runs that claims are judged by.
 type evidence struct{ *report.Report }
 
-// A claim is one of the paper's, with what the runs say of it. One that is not counted
-// is another reading of the claim above it, the same number, or has a rule that is later
-// than its result.
+// A claim is one of the paper's, with its judgement. A claim that is not counted varies the
+// claim above, is nearly the same number as another, or has a rule that was made after its
+// result.
 type claim struct {
-	Short   string // its name among verdicts
+	Short   string // its name in the list of verdicts that a correction leaves
 	Text    string
 	Counted bool
 	judgement
 }
 
-// A judgement says what is known of a claim.
+// A judgement says what the runs show about a claim.
 type judgement struct {
-	Direction   string  // "" where no run speaks of the claim
-	Size        string  // of the effect beside the paper's, "" where the paper has no number
-	Chance      float64 // of such runs if there were no effect, or half of the paper's; 1 if undecided
+	Direction   string  // "" if the claim is not judged
+	Size        string  // of the effect compared with the paper's; "" if the paper has no number
+	Chance      float64 // the p-value of the verdict, two-sided; 1 if undecided
 	What        string  // what was measured, or why nothing was
-	Unit        string  // after the first number of Paper and Here
-	Paper, Here string  // it, with its interval, in the paper and in these runs
-	Note        string  // what contradicted excludes; what it would take to decide the undecided
-	Runs        string
-	On          string // the mazes that the claim's text is to name, or ""
+	Unit        string  // goes after the first number of Paper and Here
+	Paper, Here string  // what was measured, with its interval, in the paper and in these runs
+	Note        string  // if contradicted, what the runs exclude; if undecided, what would decide it
+	Runs        string  // their numbers, methods and mazes
+	On          string  // the mazes to add to the claim's text, or ""
 }
 
 // The directions and the sizes.
@@ -53,7 +53,7 @@ const (
 	unknown = "unknown"
 )
 
-// counted and other return a claim that is counted, and one that is not.
+// counted returns a claim that is counted, and other one that is not.
 func counted(short, text string, j judgement) claim { return claim{short, text, true, j} }
 func other(text string, j judgement) claim          { return claim{"", text, false, j} }
 
@@ -63,7 +63,7 @@ func (r evidence) claims() []claim {
 		other("HER reaches the goal in no maze.", r.never(paper.HER)),
 		counted("MEGA", "QTA needs significantly fewer steps than MEGA.", r.fewer(paper.MEGA, 1, 1000)),
 		counted("MEGA’s approach", "MEGA approaches QTA as the horizon grows.", r.trend(paper.MEGA, -1)),
-		counted("VDS", "QTA needs fewer steps than VDS (indices of 1000 steps).", r.fewer(paper.VDS, 1, 1000)),
+		counted("VDS", "QTA needs fewer steps than VDS (the paper’s indices taken for 1000 steps).", r.fewer(paper.VDS, 1, 1000)),
 		other("The same, with indices of 2500 steps.", r.fewer(paper.VDS, 1, 2500)),
 		other("VDS is competitive at first.", r.competitive(paper.VDS)),
 		counted("VDS’s growth", "VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)),
@@ -83,36 +83,37 @@ func (r evidence) claims() []claim {
 	claims = append(claims, r.figure5()...)
 	return append(claims,
 		counted("Q-values", "Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)),
-		counted("bootstrapped critics", "PUN is better than bootstrapped Q-networks (ours lack Equation 1's minimum, R110).",
+		counted("bootstrapped critics", "PUN is better than bootstrapped Q-networks (our bootstrapped critics lack Equation 1's minimum, R110).",
 			r.fewer(paper.Bootstrap, 1, 1000)),
 		counted("ensembles", "PUN is better than deep ensembles (ours lack it too).", r.fewer(paper.Ensemble, 1, 1000)),
 		other("The prediction is agnostic to the goal that Equation 5 is asked with.", r.agnostic()),
 	)
 }
 
-// figure5 judges the claims of Figure 5. The growth of the values and the fall of their
-// error are one number, and count once. Records have no deviation over time.
+// figure5 judges the claims about Figure 5. The growth of the values and the fall of their
+// error are nearly one number, so only the growth counts. Records have no deviation over
+// time.
 func (r evidence) figure5() []claim {
 	type five = *lab.Figure5
-	const byDeviation = "correlation of probability and deviation"
+	const byDeviation = "correlation of probability and deviation over places"
 	probability := func(f five) float64 { return f.GoalByDeviation }
 	return []claim{
 		counted("values", "The values grow over time.",
 			r.above(0, "growth of the mean value", func(f five) float64 { return f.ValueGrowth })),
 		other("The values' error falls over time.",
-			r.above(0, "fall of the mean error, which is the growth of the values", func(f five) float64 { return f.ErrorFall })),
+			r.above(0, "fall of the mean error, nearly the same number as the growth of the values", func(f five) float64 { return f.ErrorFall })),
 		counted("error by distance", "The error is greater further from the start.",
-			r.above(0, "correlation of error and distance", func(f five) float64 { return f.ErrorByDistance })),
+			r.above(0, "correlation of error and distance over places", func(f five) float64 { return f.ErrorByDistance })),
 		other("The heads' deviation decreases significantly over time.",
-			judgement{What: "the records of the runs do not have it"}),
+			judgement{What: "the runs’ records do not have the deviation over time"}),
 		counted("probabilities", "Probabilities of goals follow the heads' deviation.", r.above(0, byDeviation, probability)),
 		other("They do so very closely: the correlation is above a half.", r.above(0.5, byDeviation, probability)),
 		counted("far goals", "Sampled goals are far from the start.",
-			r.above(0, "how much lower the optimal value is at goals", func(f five) float64 { return f.GoalDistance })),
+			r.above(0, "how much lower the mean optimal value of sampled goals is than that of all places", func(f five) float64 { return f.GoalDistance })),
 	}
 }
 
-// Name returns the claim with the mazes on which it was judged, if it is to name them.
+// Name returns the claim's text, with the mazes of On if there are any.
 func (c claim) Name() string {
 	if c.On == "" {
 		return c.Text
@@ -120,7 +121,7 @@ func (c claim) Name() string {
 	return strings.TrimSuffix(c.Text, ".") + ", on " + c.On + "."
 }
 
-// Row returns the claim, marked if it is not counted.
+// Row returns the claim's name, with a + before it if the claim is not counted.
 func (c claim) Row() string {
 	if c.Counted {
 		return c.Name()
@@ -128,7 +129,7 @@ func (c claim) Row() string {
 	return "+ " + c.Name()
 }
 
-// Verdict writes the direction, and the size where it is known of a claim that holds.
+// Verdict returns the direction and, if the claim holds and the size is known, the size.
 func (j judgement) Verdict() string {
 	switch {
 	case j.Direction == "":
@@ -139,11 +140,11 @@ func (j judgement) Verdict() string {
 	return j.Direction + ", " + j.Size
 }
 
-// Theirs and Ours write what the paper has, without its interval, and what is here.
+// Theirs returns Paper with its unit but without the interval, and Ours Here with its unit.
 func (j judgement) Theirs() string { return brief(j.withUnit(j.Paper)) }
 func (j judgement) Ours() string   { return j.withUnit(j.Here) }
 
-// withUnit writes the unit after the first number of a text.
+// withUnit returns a text with the unit after its first number.
 func (j judgement) withUnit(text string) string {
 	number, rest, found := strings.Cut(text, " (")
 	if j.Unit != "" && text != "" {
@@ -155,23 +156,23 @@ func (j judgement) withUnit(text string) string {
 	return number
 }
 
-// brief returns a text without what it has in brackets at its end.
+// brief returns a text up to its first bracket.
 func brief(text string) string {
 	text, _, _ = strings.Cut(text, " (")
 	return text
 }
 
-// A test is what decides a verdict.
+// A test holds what decides a verdict.
 type test struct {
 	holds       bool
 	contradicts bool
-	chance      float64 // of the verdict
-	excluded    string  // by what contradicts
-	takes       string  // to decide the undecided
+	chance      float64 // the p-value of the verdict if it is not undecided
+	excluded    string  // what the runs exclude if they contradict
+	takes       string  // what would decide the claim if it is undecided
 }
 
-// decide says whether the claim holds; if it does not, whether the runs contradict it,
-// as they exclude something; and else what it would take.
+// decide returns j with the verdict of a test. A claim that neither holds nor is contradicted
+// is undecided.
 func (j judgement) decide(t test) judgement {
 	j.Chance = t.chance
 	switch {

@@ -9,13 +9,14 @@ import (
 
 // This file judges claims by counting runs: HER, noise and Figure 5.
 
-// share writes hits of n with the interval of their share.
+// share returns the interval of the share that hits of n show, and a text with all three.
 func share(hits, n int) (text string, r interval) {
 	r = binomialRange(hits, n)
 	return fmt.Sprintf("%d of %d (%.2f to %.2f)", hits, n, r.Low, r.High), r
 }
 
-// least says how many hits of n or more would show something.
+// least says how many hits of n would decide a claim: the first number from hits up for which
+// shows is true.
 func least(hits, n int, shows func(hits int) bool) string {
 	for ; hits <= n; hits++ {
 		if shows(hits) {
@@ -25,16 +26,17 @@ func least(hits, n int, shows func(hits int) bool) string {
 	return "it would take more runs"
 }
 
-// never judges the claim that a method solves nothing, as with the paper's seeds.
+// never judges the claim that a method never reaches the goal, as none of the paper's 12 runs
+// did.
 func (r evidence) never(m paper.Method) judgement {
 	g, runs := r.Most(m, (*lab.Record).Ended)
 	if g == nil {
-		return judgement{What: "no ended runs"}
+		return judgement{What: "no run has ended"}
 	}
 	here, ours := share(g.Solved, len(runs))
 	_, theirs := share(0, paper.Seeds)
 	nobody := fmt.Sprintf("0 of %d", paper.Seeds)
-	j := judgement{What: "runs that solve it", Paper: nobody, Here: here, Runs: runsOf([]term{{Group: g}})}
+	j := judgement{What: "runs that solve the maze", Paper: nobody, Here: here, Runs: runsOf([]term{{Group: g}})}
 	return j.decide(test{
 		holds:       g.Solved == 0 && ours.High < 0.5,
 		contradicts: ours.Low > theirs.High,
@@ -42,7 +44,8 @@ func (r evidence) never(m paper.Method) judgement {
 	})
 }
 
-// noisy returns what [report.Report.Noisy] does, and says which runs these are.
+// noisy returns the runs with noise m and without that [report.Report.Noisy] finds, and a
+// judgement that names them.
 func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
 	g, noisy, quiet := r.Noisy(m)
 	if g == nil {
@@ -68,8 +71,8 @@ func means(runs []*lab.Record) (all []float64) {
 	return all
 }
 
-// suffers judges the claim that noise takes of the mean success of a run's
-// evaluations, beside what it takes in the paper's curve.
+// suffers judges the claim that noise lowers the mean success of a run's evaluations. It
+// compares the loss with the one in the paper's curves.
 func (r evidence) suffers(m paper.Method) judgement {
 	noisy, quiet, j := r.noisy(m)
 	if len(quiet) == 0 {
@@ -80,17 +83,18 @@ func (r evidence) suffers(m paper.Method) judgement {
 	e.ours.add([]float64{1}, [][]float64{means(quiet)})
 	with := paper.Success(m)
 	without := paper.Success(paper.QTA)
-	for i, point := range with { // at the same steps
+	for i, point := range with { // both curves have points at the same steps
 		e.theirs.Value += (without[i][1] - point[1]) / float64(len(with))
 	}
 	same := func(x float64) float64 { return x }
 	j.What = "mean success lost to the noise"
+	j.Unit = "of success"
 	j.Paper = fmt.Sprintf("%.2f", e.theirs.Value)
 	j.Here = e.ours.show(same)
 	return j.decide(e.test(same, e.ours.takes("%.2f of success", same)))
 }
 
-// collapsed counts the runs whose last five evaluations succeed in less than half.
+// collapsed counts the runs whose last five evaluations have a mean success below a half.
 func collapsed(runs []*lab.Record) (n int) {
 	const last = 5
 	for _, run := range runs {
@@ -111,7 +115,7 @@ func (r evidence) collapses(m paper.Method) judgement {
 	with := collapsed(noisy)
 	without := collapsed(quiet)
 	here, ours := share(with, len(noisy))
-	j.What = "runs whose last five evaluations succeed in less than half"
+	j.What = "runs whose last five evaluations have a mean success below a half"
 	j.Paper = fmt.Sprintf("%d of %d", theirs, paper.Seeds)
 	j.Here = fmt.Sprintf("%s, %d of %d without", here, without, len(quiet))
 
@@ -131,8 +135,8 @@ func (r evidence) collapses(m paper.Method) judgement {
 	return j.decide(t)
 }
 
-// above judges the claim that a number of Figure 5 is above another, by the binomial
-// test over the runs.
+// above judges the claim that a number of Figure 5 lies above a bound, by the binomial test
+// over the runs. The parameter above is the bound.
 func (r evidence) above(above float64, what string, number func(*lab.Figure5) float64) judgement {
 	runs := r.Figure5()
 	n := len(runs)
@@ -154,7 +158,7 @@ func (r evidence) above(above float64, what string, number func(*lab.Figure5) fl
 		Here:  fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)),
 		Runs:  fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze),
 	}
-	misses := func(hits int) float64 { return atMost(n-hits, n, 0.5) } // the chance of as many, or fewer
+	misses := func(hits int) float64 { return atMost(n-hits, n, 0.5) } // the chance of so few misses if half of all runs miss
 	shows := func(hits int) bool { return misses(hits) < 0.025 }
 	return j.decide(test{
 		holds:       shows(hits),

@@ -90,7 +90,7 @@ const (
 	end         = "<!-- end -->"
 )
 
-// replace puts a block between a line of a page and the end that follows it.
+// replace puts a block between the line begin of a page and the next line end.
 func replace(page []byte, begin string, block []byte) ([]byte, error) {
 	before, rest, begun := bytes.Cut(page, []byte(begin))
 	_, after, ended := bytes.Cut(rest, []byte(end))
@@ -101,7 +101,7 @@ func replace(page []byte, begin string, block []byte) ([]byte, error) {
 	return bytes.Join(parts, nil), nil
 }
 
-// findings are what runs say of the paper.
+// findings hold what the runs show about the paper. The templates read them.
 type findings struct {
 	Answers []string
 	Claims  []claim
@@ -111,7 +111,7 @@ type findings struct {
 	Arms    []arm
 }
 
-// finding judges all that there is to judge.
+// finding judges the runs of a report.
 func finding(r *report.Report) findings {
 	e := evidence{r}
 	claims := e.claims()
@@ -125,7 +125,7 @@ func finding(r *report.Report) findings {
 	}
 }
 
-// markdown fills a template for Markdown.
+// markdown fills a template of Markdown.
 func (f findings) markdown(text string) []byte {
 	return report.Fill(plain.Must(plain.New("markdown").Parse(text)), f)
 }

@@ -13,27 +13,28 @@ import (
 	"qta/internal/report"
 )
 
-// This file judges claims on steps: ratios between methods, and their growth.
+// This file judges claims about steps: ratios between methods, and the growth of steps and
+// of ratios with the path length.
 
 const (
-	enoughRuns  = 6 // of paper beside MEGA and VDS
-	enoughMazes = 3 // of each kind
+	enoughRuns  = 6 // of the set paper on a maze, to compare MEGA and VDS with it
+	enoughMazes = 3 // of each kind, to compare square waves with M-mazes
 )
 
-// A term is what the runs of a method in a maze weigh in an effect.
+// A term is a summand of an effect: the mean logarithm of a group's steps, with its weight.
 type term struct {
 	*report.Group
 	weight float64
-	theirs *paper.Point // nil where the paper has none
+	theirs *paper.Point // the paper's steps, or nil if it has none
 }
 
-// arm names what shares a variance.
+// arm names the method and setting of a term. Terms of one arm share a variance.
 func (t term) arm() string { return fmt.Sprintf("%s (%s)", t.Method, t.Setting) }
 
-// An effect is one that a claim says is positive.
+// An effect is a number that a claim says is positive, from our runs and from the paper.
 type effect struct{ ours, theirs estimate }
 
-// effectOf returns the weighted sum of the mean logarithms of steps.
+// effectOf returns the weighted sum of the terms' mean logarithms.
 func effectOf(terms []term) (e effect) {
 	weights := map[string][]float64{}
 	samples := map[string][][]float64{}
@@ -69,8 +70,8 @@ func logs(steps []float64) []float64 {
 // lessThanHalf returns our effect less half of the paper's.
 func (e effect) lessThanHalf() estimate { return e.ours.minus(e.theirs.times(0.5)) }
 
-// contradicts reports whether the effect lies on the other side of none, or is less
-// than half of the paper's with none within its interval.
+// contradicts reports whether our effect is negative. It is also true if the interval of our
+// effect contains 0 and the effect is less than half of the paper's.
 func (e effect) contradicts() bool {
 	if e.ours.negative() {
 		return true
@@ -79,7 +80,8 @@ func (e effect) contradicts() bool {
 	return paperShowsIt && e.ours.interval().Low <= 0 && e.lessThanHalf().negative()
 }
 
-// test decides whether the effect is positive. The paper's is written as f does.
+// test decides whether the effect is positive. The function f turns an effect into the number
+// that is shown.
 func (e effect) test(f func(float64) float64, takes string) test {
 	t := test{holds: e.ours.positive(), contradicts: e.contradicts(), chance: e.ours.chance(), takes: takes}
 	switch {
@@ -92,8 +94,7 @@ func (e effect) test(f func(float64) float64, takes string) test {
 	return t
 }
 
-// size compares the effect with the paper's: compatible with that is only what could be
-// told from none and excludes half of the paper's.
+// size compares our effect with the paper's.
 func (e effect) size() string {
 	difference := e.ours.minus(e.theirs)
 	switch {
@@ -109,8 +110,9 @@ func (e effect) size() string {
 	return unknown
 }
 
-// isPapers reports whether the effect, of which a difference from the paper's is known,
-// is compatible with that.
+// isPapers reports whether our effect is compatible with the paper's, given their difference.
+// The interval of the difference must contain 0, be narrow enough to tell the paper's effect
+// from none, and exclude half of the paper's effect.
 func (e effect) isPapers(difference estimate) bool {
 	r := difference.interval()
 	half := -e.theirs.Value / 2
@@ -129,8 +131,8 @@ func (e effect) judge(what string, terms []term) judgement {
 	return j.decide(e.test(math.Exp, e.ours.takes("a factor of %.2f", math.Exp)))
 }
 
-// runsOf says which runs an effect is of, with their versions where these differ, and
-// on which mazes.
+// runsOf says how many runs of which arms the terms have, on which mazes. It names the
+// versions of the runs if these differ.
 func runsOf(terms []term) string {
 	var arms []string
 	runs := map[string]int{}
@@ -165,7 +167,7 @@ func mazesOf(terms []term) (mazes []string) {
 	return mazes
 }
 
-// on writes the mazes of terms for a sentence.
+// on lists the mazes of terms for a sentence.
 func on(terms []term) string {
 	mazes := mazesOf(terms)
 	last := len(mazes) - 1
@@ -175,9 +177,10 @@ func on(terms []term) string {
 	return strings.Join(mazes[:last], ", ") + " and " + mazes[last]
 }
 
-// contrast returns, for each maze no longer than longest on which a method and QTA have
-// runs, the terms of both, whose weights are sign and its opposite. An index of the
-// paper's figure stands for so many steps.
+// contrast pairs a method with QTA on each of the paper's mazes on which both have runs and
+// whose path is no longer than longest. Each pair is a term of the method with weight sign and
+// a term of QTA with weight -sign. index is the number of steps that the method's index in the
+// paper's figure stands for.
 func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
 	set := r.Learner(m)
 	for _, g := range r.Groups {
@@ -200,8 +203,9 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 	return terms
 }
 
-// rival returns the runs of QTA in a maze beside those of a set, or nil. Beside MEGA and
-// VDS QTA has the paper's batch where that has six runs, else the smaller one.
+// rival returns QTA's runs on a maze that a method's runs with a set are compared with, or
+// nil. For paper and quick they have the same set. For mega and vds they have paper if that
+// has enoughRuns, and else quick.
 func (r evidence) rival(set, maze string) *report.Group {
 	withQuick := r.Group(quick, paper.QTA, maze)
 	withPaper := r.Group(full, paper.QTA, maze)
@@ -220,13 +224,13 @@ func ratio(m paper.Method, sign float64) string {
 	return "steps of " + m.Name + " / steps of QTA"
 }
 
-// compare judges the claim that a method needs more steps than QTA (sign 1), or fewer
-// (-1), on mazes no longer than longest. Without runs of both there are no terms. A
-// claim of MEGA or VDS names its mazes.
+// compare judges the claim that a method needs more steps than QTA (sign 1), or fewer (sign
+// -1), on mazes no longer than longest. It also returns the terms and the effect; the terms are
+// nil if no maze has runs of both. A claim about MEGA or VDS names its mazes.
 func (r evidence) compare(m paper.Method, sign, index float64, longest int) (terms []term, e effect, j judgement) {
 	terms = even(r.contrast(m, sign, index, longest))
 	if len(terms) == 0 {
-		return nil, e, judgement{What: "no maze has ended runs of both, " + m.Name + " with " + r.Learner(m)}
+		return nil, e, judgement{What: "no maze has ended runs of both QTA and " + m.Name + " with " + r.Learner(m)}
 	}
 	e = effectOf(terms)
 	j = e.judge(ratio(m, sign), terms)
@@ -236,7 +240,8 @@ func (r evidence) compare(m paper.Method, sign, index float64, longest int) (ter
 	return terms, e, j
 }
 
-// even gives the terms, two for each maze, the weights of the mean over their mazes.
+// even divides the weights by the number of mazes, which is half of the number of terms. The
+// effect is then a mean over mazes.
 func even(terms []term) []term {
 	for i := range terms {
 		terms[i].weight /= float64(len(terms) / 2)
@@ -244,14 +249,15 @@ func even(terms []term) []term {
 	return terms
 }
 
-// fewer judges the claim of compare on all mazes.
+// fewer judges the claim of [evidence.compare] on all mazes.
 func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
 	_, _, j := r.compare(m, sign, index, math.MaxInt)
 	return j
 }
 
-// none judges the claim that a method needs no fewer steps than QTA: it excludes a
-// benefit as large as a panel shows of another method on the same mazes.
+// none judges the claim that a method has no benefit over QTA. It holds if the runs exclude a
+// benefit as large as the one that a panel of the paper shows for the method other on the same
+// mazes.
 func (r evidence) none(m, other paper.Method, panel string) judgement {
 	terms, e, j := r.compare(m, -1, 1000, math.MaxInt)
 	if terms == nil {
@@ -300,8 +306,8 @@ func (r evidence) competitive(m paper.Method) judgement {
 	})
 }
 
-// worse judges the claim that square waves take more steps than M-mazes whose paths
-// are as long: QTA's, as the other algorithms have no runs on M-mazes.
+// worse judges the claim that square waves take more steps than M-mazes with paths of the same
+// length. It is judged on QTA, because MEGA and VDS have no runs on M-mazes.
 func (r evidence) worse() judgement {
 	var terms []term
 	for _, wave := range r.ofQTA(full) {
@@ -312,14 +318,14 @@ func (r evidence) worse() judgement {
 		}
 	}
 	if len(terms) == 0 {
-		return judgement{What: "no square wave has ended runs, and an M-maze of its length"}
+		return judgement{What: "no square wave and M-maze of the same length both have ended runs"}
 	}
 	const what = "QTA’s steps on square waves / on M-mazes of the same length; MEGA and VDS have no runs on M-mazes"
 	return effectOf(even(terms)).judge(what, terms)
 }
 
-// kind returns the terms in one kind of maze, with their weights times those of the
-// slope in ten cells of path.
+// kind returns the terms on one kind of maze. It multiplies their weights so that their sum is
+// the least-squares slope for ten cells of path.
 func kind(terms []term, family string) (these []term) {
 	var lengths []float64
 	for _, t := range terms {
@@ -338,9 +344,9 @@ func kind(terms []term, family string) (these []term) {
 	return these
 }
 
-// trend judges the claim that the ratio of a method's steps to QTA's grows with the
-// path length (sign 1), or falls (-1), in the kind of maze that has more pairs. It does
-// not where the paper's own numbers on these mazes do not show it.
+// trend judges the claim that the ratio of a method's steps to QTA's grows with the path
+// length (sign 1), or falls (sign -1). It takes the kind of maze that has more pairs. It does
+// not judge if the paper's own numbers on these mazes do not show the trend.
 func (r evidence) trend(m paper.Method, sign float64) judgement {
 	all := r.contrast(m, sign, 1000, math.MaxInt)
 	terms := kind(all, "x5")
@@ -348,13 +354,13 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 		terms = u
 	}
 	if len(terms) < 4 {
-		return judgement{What: "no two mazes of a kind have ended runs of both, " + m.Name + " with " + r.Learner(m)}
+		return judgement{What: "no two mazes of a kind have ended runs of both QTA and " + m.Name + " with " + r.Learner(m)}
 	}
-	for i := range terms { // each maze is there twice
+	for i := range terms { // kind counts each maze twice, for a method and for QTA
 		terms[i].weight *= 2
 	}
 	e := effectOf(terms)
-	what := "growth per ten cells of " + ratio(m, sign)
+	what := "growth per ten cells of path, of (" + ratio(m, sign) + ")"
 	j := e.judge(what, terms)
 	if m.Own() != "" {
 		j.On = on(terms)
@@ -366,8 +372,8 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 	return j
 }
 
-// waves judges the claim that QTA's steps grow faster with the path length in square
-// waves than in M-mazes, both no longer than longest.
+// waves judges the claim that QTA's steps grow faster with the path length in square waves than
+// in M-mazes. It uses mazes no longer than longest.
 func (r evidence) waves(longest int) judgement {
 	var all []term
 	for _, g := range r.ofQTA(full) {
@@ -385,5 +391,5 @@ func (r evidence) waves(longest int) judgement {
 		return judgement{What: "it would take three mazes of each kind"}
 	}
 	terms := slices.Concat(m, u)
-	return effectOf(terms).judge("growth of QTA’s steps per ten cells, in square waves / in M-mazes", terms)
+	return effectOf(terms).judge("growth of QTA’s steps per ten cells of path, in square waves / in M-mazes", terms)
 }

@@ -17,14 +17,14 @@ type interval struct{ Low, High float64 }
 // estimated with some degrees of freedom.
 type estimate struct {
 	Value          float64
-	variance, over float64 // sums of the variances, and of their squares over the degrees of freedom
-	unknown        bool    // a variance is: there is no interval
+	variance, over float64 // sums of the variances, and of their squares divided by the degrees of freedom
+	unknown        bool    // a variance is unknown, so there is no interval
 
-	tooLow, tooHigh bool // the value may be, as runs are unsolved
+	tooLow, tooHigh bool // the value may be too low or too high, because runs are unsolved
 }
 
-// vary adds the variance of a part. One of nothing but equal numbers tells no
-// scatter, though rounding leaves it some.
+// vary adds the variance of a part. A variance of 0 makes the estimate unknown, because equal
+// numbers do not show how much they scatter. Rounding may leave such a variance above 0.
 func (e *estimate) vary(variance float64, freedom int) {
 	e.unknown = e.unknown || variance < 1e-18
 	e.variance += variance
@@ -67,14 +67,15 @@ func (e estimate) times(factor float64) estimate {
 	return e
 }
 
-// positive and negative report whether all of the interval is, whatever a bound allows.
+// positive and negative report whether the whole interval is. An upper bound is never positive,
+// and a lower bound never negative.
 func (e estimate) positive() bool { return e.interval().Low > 0 && !e.tooHigh }
 func (e estimate) negative() bool { return e.interval().High < 0 && !e.tooLow }
 
 // freedom returns Welch's degrees of freedom.
 func (e estimate) freedom() float64 { return e.variance * e.variance / e.over }
 
-// errors returns the standard error times a quantile of Student's t.
+// errors returns the standard error times the quantile p of Student's t.
 func (e estimate) errors(p float64) float64 {
 	if e.unknown {
 		return math.Inf(1)
@@ -82,7 +83,8 @@ func (e estimate) errors(p float64) float64 {
 	return math.Sqrt(e.variance) * student(p, e.freedom())
 }
 
-// chance returns the chance of a value as far from 0, on either side, if 0 is true.
+// chance returns the two-sided p-value: the chance of a value at least as far from 0 if the
+// true value is 0.
 func (e estimate) chance() float64 {
 	if e.unknown || e.variance == 0 {
 		return 1
@@ -92,13 +94,14 @@ func (e estimate) chance() float64 {
 	return 1 - 2*studentArea(angle, e.freedom())
 }
 
-// interval returns the estimate's, from -Inf to +Inf where it has none.
+// interval returns the interval of the estimate. It is from -Inf to +Inf if a variance is
+// unknown.
 func (e estimate) interval() interval {
 	half := e.errors(0.975)
 	return interval{e.Value - half, e.Value + half}
 }
 
-// show writes an estimate with its interval.
+// show returns f of the estimate and of its interval as text.
 func (e estimate) show(f func(float64) float64) string {
 	if e.unknown {
 		return fmt.Sprintf("%.2f", f(e.Value))
@@ -107,7 +110,7 @@ func (e estimate) show(f func(float64) float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", f(e.Value), f(r.Low), f(r.High))
 }
 
-// bounded writes an estimate as show, marked where it is a bound.
+// bounded returns the text of show, with ≥ or ≤ before it if the estimate is a bound.
 func (e estimate) bounded(f func(float64) float64) string {
 	text := e.show(f)
 	switch {
@@ -119,8 +122,8 @@ func (e estimate) bounded(f func(float64) float64) string {
 	return text
 }
 
-// takes says which effect the runs would have shown with a chance of 0.8, where that is
-// what keeps them from showing that it is positive.
+// takes says what it would take to show that the estimate is positive: the smallest effect that
+// the runs would have shown with a chance of 0.8. If something else is in the way it says that.
 func (e estimate) takes(format string, f func(float64) float64) string {
 	switch {
 	case e.tooLow && e.tooHigh:
@@ -142,7 +145,7 @@ func scatter(x []float64) (squares float64, freedom int) {
 	return squares, len(x) - 1
 }
 
-// bisect returns where an increasing function from low to high passes p.
+// bisect returns where f, which increases from low to high, passes p.
 func bisect(low, high, p float64, f func(float64) float64) float64 {
 	for range 40 {
 		if x := (low + high) / 2; f(x) < p {
@@ -154,7 +157,7 @@ func bisect(low, high, p float64, f func(float64) float64) float64 {
 	return high
 }
 
-// student returns a quantile of Student's t, for p above a half.
+// student returns the quantile p of Student's t, for p above a half.
 func student(p, freedom float64) float64 {
 	angle := bisect(0, math.Pi/2, p-0.5, func(angle float64) float64 { return studentArea(angle, freedom) })
 	return math.Sqrt(freedom) * math.Tan(angle)
@@ -179,7 +182,7 @@ func studentArea(θ, ν float64) float64 {
 	return factor * sum * θ / (3 * n)
 }
 
-// atMost returns the chance of so many hits of n or fewer where each has the chance p.
+// atMost returns the chance of at most so many hits in n tries, each with the chance p.
 func atMost(hits, n int, p float64) (chance float64) {
 	for i := range hits + 1 {
 		chance += ways(n, i) * math.Pow(p, float64(i)) * math.Pow(1-p, float64(n-i))
@@ -187,16 +190,15 @@ func atMost(hits, n int, p float64) (chance float64) {
 	return chance
 }
 
-// binomialRange returns the interval of Clopper and Pearson for a share of which
-// hits of n are known.
+// binomialRange returns the interval of Clopper and Pearson for a share, given hits in n tries.
 func binomialRange(hits, n int) interval {
-	above := func(hits int) float64 { // the share with which hits or fewer have probability 0.025
+	above := func(hits int) float64 { // the share with which hits or fewer have the chance 0.025
 		return bisect(0, 1, -0.025, func(p float64) float64 { return -atMost(hits, n, p) })
 	}
 	return interval{1 - above(n-hits), above(hits)}
 }
 
-// ways returns how many subsets of k a set of n has.
+// ways returns how many subsets with k members a set of n has.
 func ways(n, k int) float64 {
 	w := 1.0
 	for i := range k {
@@ -205,8 +207,8 @@ func ways(n, k int) float64 {
 	return w
 }
 
-// fisher returns the chance of a hits of n or more where there are b hits of m
-// beside them and both have the same share: Fisher's exact test on one side.
+// fisher returns the p-value of Fisher's one-sided exact test. It is the chance of a or more hits
+// in n tries if n and m tries have a+b hits in all, and all have the same chance.
 func fisher(a, n, b, m int) (chance float64) {
 	for i := a; i <= min(n, a+b); i++ {
 		if a+b-i <= m {

@@ -12,19 +12,20 @@ import (
 	"qta/internal/report"
 )
 
-// This file says what departures and settings are worth, and has the lists of claims.md.
+// This file compares settings to say what each departure is worth, and makes the lists of
+// claims.md.
 
-// A comparison is of two settings of QTA, or of another method's estimate in one.
+// A comparison is of QTA's steps with two settings, or of another method's steps with QTA's.
 type comparison struct {
 	About   string
-	Over    string // what the ratio's numerator has
-	Under   string
+	Over    string // whose steps are the ratio's numerator
+	Under   string // whose steps are its denominator
 	Ratio   string
 	Verdict string
-	Seeds   string // on each maze, over / under
+	Seeds   string // how many runs on each maze, over / under
 }
 
-// few and many are QTA with batches of 256, with 1000 and with 4000 candidates.
+// few and many are the settings with batches of 256 and with 1000 and 4000 candidates.
 const few, many = quick, full + " Batch=256"
 
 // worth returns what departures and settings are worth, by the rules of
@@ -34,23 +35,23 @@ func (r evidence) worth() []comparison {
 	return []comparison{
 		r.worthOf("The goal in Equation 5 (D3)", "`literal`, batches of 256", "`quick`, 4000 candidates",
 			r.pairs(paper.QTA, "literal Batch=256", many, decides)),
-		r.worthOf("The same with 1000 candidates (0.5.0)", "`literal`, 1000 candidates", "`paper`, 1000 candidates",
+		r.worthOf("The same with 1000 candidates, before 0.7.0", "`literal`, 1000 candidates", "`paper`, 1000 candidates",
 			r.pairs(paper.QTA, "literal Candidates=1000", full+" Candidates=1000", decides+" 1U5")),
-		r.worthOf("The joint loss (D29)", "`quick`, 4000 candidates, only heads learn Equation 4", "`quick`, 4000 candidates",
+		r.worthOf("The joint loss (D29)", "`quick`, 4000 candidates, Equation 4 trains only the heads", "`quick`, 4000 candidates",
 			r.pairs(paper.QTA, many+" PredictiveGradient=head", many, "6x5")),
-		r.worthOf("Returns that are clipped (D26)", "`quick`, 4000 candidates, no clipping", "`quick`, 4000 candidates",
+		r.worthOf("Clipped targets (D26)", "`quick`, 4000 candidates, no clipping", "`quick`, 4000 candidates",
 			r.pairs(paper.QTA, many+" ClipReturns=false", many, "6x5")),
-		r.worthOf("4000 candidates, not 1000 (D30)", "`quick`, 4000 candidates", "`quick`",
+		r.worthOf("4000 candidates, not 1000 (D30)", "`quick`, 4000 candidates", "`quick`, 1000 candidates",
 			r.pairs(paper.QTA, many, few, decides)),
-		r.worthOf("Heads that learn at 0.0005, not 0.005", "`quick`, 4000 candidates",
+		r.worthOf("The heads' learning rate, 0.005 or 0.0005", "`quick`, 4000 candidates, rate 0.005",
 			"`quick`, 4000 candidates, rate 0.0005", r.pairs(paper.QTA, many, many+" PredictiveRate=0.0005", "4x5 6x5")),
 		r.worthOf("Deep ensembles with 4000 candidates", "deep ensembles, `quick`, 4000 candidates",
 			"`quick`, 4000 candidates", r.pairs(paper.Ensemble, many, many, "6x5")),
 	}
 }
 
-// pairs returns the terms of a method with a setting, and of QTA with another, on the
-// mazes of a list on which both have runs.
+// pairs returns the terms of a method with the setting over and of QTA with the setting under,
+// for each of the listed mazes on which both have runs.
 func (r evidence) pairs(m paper.Method, over, under, mazes string) (terms []term) {
 	for maze := range strings.FieldsSeq(mazes) {
 		a := r.Group(over, m, maze)
@@ -87,7 +88,7 @@ func (r evidence) worthOf(about, over, under string, terms []term) comparison {
 	return c
 }
 
-// solvedOf returns how many runs there are, and how many were solved if not all.
+// solvedOf returns how many runs a group has, and if not all were solved, how many were.
 func solvedOf(g *report.Group) string {
 	if g.Bound() {
 		return fmt.Sprintf("%d of %d solved", g.Solved, g.N())
@@ -95,10 +96,10 @@ func solvedOf(g *report.Group) string {
 	return strconv.Itoa(g.N())
 }
 
-// agnostic judges the claim that it does not matter with which goal Equation 5 is
-// asked: then literal, which asks with the environment's, takes the steps of paper. It is
-// judged with today's candidates if there are such runs. Too few runs never show that
-// there is no difference.
+// agnostic judges the claim that the goal in Equation 5 does not matter. If so, literal, whose
+// goal is the environment's, takes as many steps as paper. The claim is judged with today's
+// candidates if there are such runs. It can be contradicted but never holds, because few runs
+// do not show that there is no difference.
 func (r evidence) agnostic() judgement {
 	const what = "steps of literal / steps of paper, "
 	terms := r.pairs(paper.QTA, "literal Batch=256", many, "4x5 6x5 8x5")
@@ -108,7 +109,7 @@ func (r evidence) agnostic() judgement {
 		with = "1000 candidates"
 	}
 	if len(terms) == 0 {
-		return judgement{What: "no maze has ended runs of both, literal and paper"}
+		return judgement{What: "no maze has ended runs of both literal and paper"}
 	}
 	ours := effectOf(even(terms)).ours
 	j := judgement{What: what + with, Unit: "times", Here: ours.bounded(math.Exp), Runs: runsOf(terms)}
@@ -120,14 +121,15 @@ func (r evidence) agnostic() judgement {
 	})
 }
 
-// onMaze is a ratio on one maze.
+// onMaze has a method's ratio of steps on one maze, as text.
 type onMaze struct {
 	Maze, Method string
 	Ours, Theirs string
 	Runs         string
 }
 
-// besideThePaper returns the steps of QTA with the paper's learner over the paper's.
+// besideThePaper returns, for each maze, the ratio of QTA's steps with the set paper to the
+// paper's. Theirs is the paper's mean in thousands of steps.
 func (r evidence) besideThePaper() (all []onMaze) {
 	for _, g := range r.ofQTA(full) {
 		ratio := headline([]*report.Group{g})
@@ -142,7 +144,7 @@ func (r evidence) besideThePaper() (all []onMaze) {
 	return all
 }
 
-// besideQTA returns the steps of each other method over QTA's, maze by maze.
+// besideQTA returns, for each other method and each maze, the ratio of its steps to QTA's.
 func (r evidence) besideQTA() (all []onMaze) {
 	for _, m := range paper.Methods() {
 		terms := r.contrast(m, 1, 1000, math.MaxInt)
