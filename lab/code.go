@@ -10,10 +10,10 @@ import (
 )
 
 // Code returns a digest of what the running program computes with p, for
-// [Identity.Code]: it trains a small agent for a moment, in a maze so short that most
-// rules are soon entered. A changed equation changes the digest; a comment or a new
-// name does not. Code misses rules that only a longer run reaches, and curricula of
-// the user's own.
+// [Identity.Code]. It trains a small agent for a moment, in a maze so short that most
+// rules of the algorithm soon apply. A changed equation changes the digest; a comment or a
+// new name does not. Code misses rules that only a longer run reaches, and a user's own
+// curriculum.
 func Code(p qta.Params) string {
 	p.HiddenSize = min(p.HiddenSize, 8)
 	p.Batch = min(p.Batch, 16)
@@ -23,7 +23,7 @@ func Code(p qta.Params) string {
 	p.Candidates = min(p.Candidates, 75)
 	p.UncertaintyActions = min(p.UncertaintyActions, 8)
 	if p.Curriculum == "vds" {
-		p.Horizon = 100 // it learns much after each episode
+		p.Horizon = 100 // only two episodes, because VDS makes hundreds of updates after each
 	}
 
 	m, err := qta.ParseMaze("####\n#SG#\n####\n")
@@ -36,13 +36,13 @@ func Code(p qta.Params) string {
 	}
 	o := qta.TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 1}
 	if err := a.Train(context.Background(), m.Env(), m.Env(), o); err != nil {
-		return "" // numbers that go wrong with these parameters
+		return "" // numbers go wrong with these parameters
 	}
 	digest := sha256.Sum256(fmt.Append(nil, a.Digest(), a.Evaluations()))
 	return fmt.Sprintf("%s %x", rounding(qta.KernelName()), digest[:8])
 }
 
-// rounding names the kernels that round alike.
+// rounding returns one name for all kernels that round alike.
 func rounding(kernel string) string {
 	if kernel == "generic" {
 		return kernel
@@ -50,8 +50,9 @@ func rounding(kernel string) string {
 	return "fused"
 }
 
-// otherCode reports whether two codes are known to compute differently. Codes of kernels
-// that round differently cannot be compared, and a run may have no code.
+// otherCode reports whether two codes are known to compute differently. It returns false
+// if their kernels round differently or only one of the two runs has a code, because then
+// nothing is known.
 func otherCode(a, b string) bool {
 	kernelA, _, _ := strings.Cut(a, " ")
 	kernelB, _, _ := strings.Cut(b, " ")

@@ -15,15 +15,16 @@ import (
 	"qta/internal/words"
 )
 
-// A directory is a run's, locked. Nothing is written outside of it or through a link,
-// because each file is written beside its place and renamed. It stays the same directory
-// when it is moved or the working directory changes.
+// A directory is the locked directory of a run. Its root stays the same directory when it
+// is moved or the working directory changes, and nothing is written outside of it. Nothing
+// is written through a link either, because each file is written under a temporary name
+// and renamed.
 type directory struct {
 	path string // as it was given
 	root *os.Root
 	lock *os.File
 
-	create func(name string) (file, error) // a new one, for write
+	create func(name string) (file, error) // makes a new file for method write
 }
 
 type file interface {
@@ -69,14 +70,14 @@ func (d *directory) close() {
 }
 
 // checkOurs refuses a directory that holds files but no agent: it is someone else's, or
-// its run has lost the agent. A process that was killed at its start leaves no more than
-// the lock and a temporary file.
+// its run has lost the agent. The lock and a temporary file are allowed, because a process
+// that was killed at its start leaves them.
 func checkOurs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return words.BadFile(err, "%s is not a directory to write in: %w; name another one", dir, words.Cause(err))
 	}
-	// An agent that another process has made since then is seen, too.
+	// These checks come after ReadDir, so they also see an agent that another process has just made.
 	if exists(filepath.Join(dir, AgentFile)) || exists(filepath.Join(dir, PreviousFile)) {
 		return nil
 	}
@@ -92,7 +93,7 @@ func checkOurs(dir string) error {
 	return nil
 }
 
-// runAround returns the directory around path that is a run's, or "".
+// runAround returns the run's directory that path lies within, or "".
 func runAround(path string) string {
 	inner, _ := filepath.Abs(path)
 	for dir := filepath.Dir(inner); dir != inner; inner, dir = dir, filepath.Dir(dir) {
@@ -109,13 +110,13 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// temporary ends the name of a file that is being written.
+// temporary is the suffix of a file that is being written.
 const temporary = ".tmp"
 
-// write writes a file beside its place and renames it, so that a reader sees the
-// old or the new content whatever happens. An agent.qta is on the disk before
-// that, and the one before it becomes agent.qta.previous, so that at every moment one
-// of the two is whole, after a loss of power, too.
+// write writes a file under a temporary name and renames it, so that a reader sees the
+// old or the new content whatever happens. A new agent.qta is on the disk before it is
+// renamed, and the old one becomes agent.qta.previous. So one of the two is whole at
+// every moment, even after a loss of power.
 func (d *directory) write(name string, data []byte) error {
 	if err := d.replace(name, data); err != nil {
 		d.root.Remove(name + temporary)
@@ -125,7 +126,7 @@ func (d *directory) write(name string, data []byte) error {
 }
 
 func (d *directory) replace(name string, data []byte) error {
-	d.root.Remove(name + temporary) // of a process that was killed; else the next line fails
+	d.root.Remove(name + temporary) // a killed process may have left one, with which the next line would fail
 	f, err := d.create(name + temporary)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (d *directory) replace(name string, data []byte) error {
 	_, err = f.Write(data)
 	if name == AgentFile {
 		synced := f.Sync()
-		if !errors.Is(synced, syscall.EINVAL) { // of a file system that has no fsync
+		if !errors.Is(synced, syscall.EINVAL) { // EINVAL: the file system has no fsync
 			err = errors.Join(err, synced)
 		}
 	}
@@ -153,7 +154,7 @@ func (d *directory) replace(name string, data []byte) error {
 // load reads the newest whole agent in a run's directory, or returns nil if there is
 // none.
 func load(dir string) (*Run, error) {
-	var damage error // of the first that is not whole
+	var damage error // what is wrong with the first damaged file
 	for _, name := range []string{AgentFile, PreviousFile} {
 		path := filepath.Join(dir, name)
 		data, err := words.ReadFile(path, words.MostAgent)
@@ -181,15 +182,15 @@ func load(dir string) (*Run, error) {
 		return r, nil
 	}
 	if damage != nil {
-		damage = words.BadInput("%w; no intact copy is left: restore it, or remove all files of the run "+
-			"to begin it anew", damage)
+		damage = words.BadInput("%w; no intact copy is left: restore that file, or remove all files of the run "+
+			"to begin the run anew", damage)
 	}
 	return nil, damage
 }
 
 // The files of a run's directory.
 const (
-	AgentFile    = "agent.qta" // decides; the others are drawn from it
+	AgentFile    = "agent.qta" // the run; the laboratory makes the other files from it
 	PreviousFile = "agent.qta.previous"
 	DamagedFile  = "agent.qta.damaged"
 	RecordFile   = "run.json"
@@ -209,8 +210,9 @@ type UseError struct{ Dir string }
 
 func (e UseError) Error() string { return "another process is using " + e.Dir }
 
-// takeLock takes a lock by ask, or warns that there are no locks. It tries again for a
-// moment, as a signal may interrupt ask, and InUse holds the lock for an instant.
+// takeLock takes a lock by calling ask, or warns that the file system has no locks. It
+// tries for a moment, because a signal may interrupt ask, and because [InUse] holds the
+// lock for an instant.
 func (d *directory) takeLock(ask func() error, warn func(string)) error {
 	err := ask()
 	for try := 0; try < 20 && (err == syscall.EWOULDBLOCK || err == syscall.EINTR); try++ {
@@ -233,8 +235,8 @@ func unlockable(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || err == syscall.ENOLCK
 }
 
-// InUse reports whether a process holds the lock of a run's directory. Without locks
-// it returns true.
+// InUse reports whether a process holds the lock of a run's directory. If the file system
+// has no locks, InUse returns true.
 func InUse(dir string) bool {
 	path := filepath.Join(dir, LockFile)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

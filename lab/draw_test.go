@@ -419,6 +419,9 @@ func TestTooFew(t *testing.T) {
 	for change, want := range map[string]string{
 		"LearningStarts=200": "200 steps end before the first update: LearningStarts is 200",
 		"InitialSteps=200":   "200 steps end before the first goal chosen by its uncertainty: InitialSteps is 200",
+
+		"Learner=vds Horizon=150 LearningStarts=150": "200 steps end before the first update: VDS makes it at an episode's end, at step 300",
+		"Curriculum=vds Horizon=200":                 "200 steps end before the first goal chosen by trained critics of VDS: Horizon is 200",
 	} {
 		o := tinyRun(newDir(t))
 		o.Params = with(tiny(), change)

@@ -14,22 +14,23 @@ import (
 	"qta/internal/words"
 )
 
-// This file makes the paper's Figure 5 of a run: what an agent makes of every
+// This file draws the paper's Figure 5 for a run: what the agent makes of every
 // place, at several times of its training.
 
-// A grid is the places of Figure 5: pixels of an image over the sketch with a state.
+// A grid lays an image over the sketch. Its places are the pixels at which the environment
+// has a state.
 type grid struct {
-	Cols, Rows          int       // pixels
-	X, Y, Width, Height float64   // of the image in the sketch
+	Cols, Rows          int       // of the image, in pixels
+	X, Y, Width, Height float64   // of the image, in the sketch
 	Index               []int     // the pixel of each place
-	Optimal             []float32 // value of each place, in a maze
+	Optimal             []float32 // the optimal value of each place, only in a maze
 
 	// What the agent is asked about.
 	observations, goals [][]float64
 	start, desired      []float64
 }
 
-// A snapshot has what an agent makes of each place.
+// A snapshot holds what an agent makes of each place after a step.
 type snapshot struct {
 	Step                          int
 	Value, Deviation, Probability []float32
@@ -37,18 +38,18 @@ type snapshot struct {
 }
 
 const (
-	perCell       = 10     // places per cell of a maze and axis, as in the optimal values
+	perCell       = 10     // places along each side of a maze's cell
 	mostPoints    = 10_000 // bounds the places, and with them the time of a snapshot
 	mostSnapshots = 8
 )
 
-// newGrid returns the places of an environment, or some of them if ctx is done before.
+// newGrid returns the grid of an environment. If ctx is done early, places are missing.
 func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *grid {
 	if m, ok := e.(*mazeEnv); ok {
 		return mazeGrid(m, p.Discount)
 	}
 	g := &grid{Width: sketch.Width, Height: sketch.Height}
-	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500)
+	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500) // the side of one of about 2500 pixels
 	g.Cols = max(1, int(math.Round(g.Width/pixel)))
 	g.Rows = max(1, int(math.Round(g.Height/pixel)))
 	for k := 0; k < g.Cols*g.Rows && ctx.Err() == nil; k++ {
@@ -63,7 +64,7 @@ func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *gri
 	return g
 }
 
-// mazeGrid returns a maze's places within reach, with their optimal values.
+// mazeGrid returns the places of a maze that can be reached, with their optimal values.
 func mazeGrid(e *mazeEnv, discount float64) *grid {
 	m := e.maze
 	free := strings.Count(m.String(), ".") + 2 // S and G
@@ -85,7 +86,7 @@ func mazeGrid(e *mazeEnv, discount float64) *grid {
 		start:   start[:],
 		desired: goal[:],
 	}
-	lattice := m.Hops(n) // of the outer wall, too
+	lattice := m.Hops(n) // includes the outer wall
 	for k, hops := range lattice.Hops {
 		if hops < 0 {
 			continue
@@ -115,7 +116,7 @@ func (g *grid) at(pixel int) [2]float64 {
 	}
 }
 
-// take asks the agent.
+// take returns a snapshot of the agent.
 func (g *grid) take(a *qta.Agent) snapshot {
 	s := a.Survey(g.start, g.desired, g.observations, g.goals, samplesEach)
 	return snapshot{
@@ -128,8 +129,8 @@ func (g *grid) take(a *qta.Agent) snapshot {
 }
 
 // thinSnapshots keeps the latest snapshot and those of evaluations 1, 2, 4, 8 and so
-// on, as learning is fast at first; if there are too many, it drops the first. Which
-// ones it keeps depends only on the latest.
+// on, because learning is fast at first. If there are too many, it drops the earliest.
+// Which ones it keeps depends only on the step of the latest.
 func thinSnapshots(snapshots []snapshot, every int) []snapshot {
 	last := snapshots[len(snapshots)-1].Step
 	left := slices.DeleteFunc(snapshots, func(s snapshot) bool {
@@ -140,7 +141,7 @@ func thinSnapshots(snapshots []snapshot, every int) []snapshot {
 	return left[max(0, len(left)-mostSnapshots):]
 }
 
-// failure returns the absolute error of each value.
+// failure returns the absolute error of each place's value.
 func (g *grid) failure(s *snapshot) []float32 {
 	x := make([]float32, len(g.Optimal))
 	for i, v := range g.Optimal {
@@ -149,14 +150,13 @@ func (g *grid) failure(s *snapshot) []float32 {
 	return x
 }
 
-// firstPanel is the environment step of the first row of the paper's figure:
-// before it the values of an agent that has hardly learned are near 0, above all
-// that follow.
+// firstPanel is the environment step of the first row of the paper's figure. Before it an
+// agent has hardly learned, and its values are near 0, higher than all later ones.
 const firstPanel = 5000
 
-// figure5Numbers returns what a record keeps of the figure: numbers of the
-// snapshots from firstPanel on, or of all in a run that has fewer than two of
-// these. It returns nil without optimal values or with fewer than two snapshots.
+// figure5Numbers returns what a record keeps of the figure. It uses the snapshots from
+// firstPanel on; if these are fewer than two, it uses all. It returns nil without optimal
+// values or with fewer than two snapshots.
 func (s *state) figure5Numbers() *Figure5 {
 	if len(s.Snapshots) < 2 || s.grid == nil || s.grid.Optimal == nil {
 		return nil
@@ -178,7 +178,7 @@ func (s *state) figure5Numbers() *Figure5 {
 	}
 	n := float64(len(shots))
 	for _, shot := range shots {
-		var drawn []float32 // the optimal values of goals
+		var drawn []float32 // the optimal values of sampled goals
 		for _, k := range shot.Draws {
 			drawn = append(drawn, optimal[k])
 		}
@@ -223,8 +223,9 @@ func short(x []float64) []float32 {
 	return y
 }
 
-// uncertaintyName returns the name of an agent's uncertainty and its unit, which
-// is that of observations, a cell in mazes.
+// uncertaintyName returns the name and the unit of an agent's uncertainty. Disagreement of
+// Q-values has the unit of rewards; all others have the unit of observations, which is
+// known only in mazes.
 func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	name = "uncertainty"
 	if p.Uncertainty == "pun" {
@@ -238,7 +239,8 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	return name, unit
 }
 
-// A panel is a column of the figure: numbers of every place, or if nil the samples.
+// A panel is a column of the figure. It shows a number of every place, or the sampled
+// goals if numbers is nil.
 type panel struct {
 	name, unit string
 	numbers    []float32
@@ -246,9 +248,8 @@ type panel struct {
 	sparse     bool // most are zero
 }
 
-// panels returns the columns of a snapshot. A column has the same scale in all
-// snapshots, except for the deviation's and the probability's; value and optimal value
-// share one.
+// panels returns the columns of a snapshot. A column has the same scale in all snapshots,
+// except for deviation and probability. Value and optimal value share their scale.
 func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	zero := []float32{0}
 	values := [][]float32{s.grid.Optimal}
@@ -259,7 +260,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 		failures = append(failures, s.grid.failure(each))
 	}
 	ofValues := draw.ScaleOf(values...)
-	ofValues.High = min(ofValues.High, 0) // no return is above 0; a value there has its color
+	ofValues.High = min(ofValues.High, 0) // no return is above 0; values above it have the color of 0
 	panels := []panel{{name: "value", unit: "rewards", numbers: shot.Value, scale: ofValues}}
 	if s.grid.Optimal != nil {
 		failure := panel{name: "absolute error", unit: "rewards", numbers: s.grid.failure(shot)}
@@ -274,7 +275,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	return append(panels, deviation, probability, panel{name: "sampled goals"})
 }
 
-// panelWidth returns how wide the figure's panels are, and how many stand on a line.
+// panelWidth returns how wide the figure's panels are, and how many fit on a line.
 func (s *state) panelWidth() (width float64, perLine int) {
 	shape := s.sketch.Width / s.sketch.Height
 	switch {
@@ -337,7 +338,8 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 	return d
 }
 
-// drawSamples draws a disc at each place that was drawn as a goal, and returns their number.
+// drawSamples draws a disc at each place that was sampled as a goal, and returns the number
+// of these places.
 func (s *state) drawSamples(d *draw.Drawing, shot *snapshot, plan plan) int {
 	times := map[int]float64{}
 	for _, k := range shot.Draws {
@@ -355,8 +357,8 @@ func (s *state) drawSamples(d *draw.Drawing, shot *snapshot, plan plan) int {
 }
 
 // image returns an image with a pixel for each place's number. If the numbers are
-// sparse, it leaves out zeros and draws the others over their neighbors' pixels, too,
-// so that they can be seen: where two meet, the larger is on top.
+// sparse, image leaves out zeros, and draws each nonzero number also over the pixels around
+// its own, so that it can be seen. Where two numbers overlap, the larger is on top.
 func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
 	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis)
 	around := 0

@@ -9,14 +9,14 @@ import (
 	"qta"
 )
 
-// A Fingerprint holds what an environment answered in an episode with a fixed
-// generator and fixed actions. A row has a state's observation, achieved and desired
-// goal, and last the reward, or -0.5 for a reward at an edge. A maze has none, because
-// its map is compared.
+// A Fingerprint holds what an environment answered in one episode, always with the same
+// generator and actions. A row has a state's observation, achieved and desired
+// goal, and last the reward, or -0.5 where rounding could change the reward. A maze has no
+// fingerprint, because its map is compared.
 type Fingerprint [][]float64
 
-// fingerprint plays that episode for so many steps, or until a state breaks the
-// contract.
+// fingerprint plays the episode of a [Fingerprint] for so many steps, or until a state
+// breaks the contract of [qta.Env].
 func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	sizes := env.Sizes()
@@ -52,8 +52,9 @@ func (f Fingerprint) states(n int) (states [][]float64) {
 }
 
 // Difference says where here differs from f by more than another machine's rounding
-// explains ([qta.FirstJump]). It returns "" if it does not, or if one of the two is not
-// known. Rewards are compared as long as the states agree, but for those at an edge.
+// explains ([qta.FirstJump]). It returns "" if there is no such difference, or if one of
+// the two is empty. It compares the rewards of all states that agree, except where
+// rounding could change one.
 func (f Fingerprint) Difference(here Fingerprint) string {
 	n := min(len(f), len(here))
 	for t := range n {
@@ -68,12 +69,13 @@ func (f Fingerprint) Difference(here Fingerprint) string {
 	now := here.states(n)
 	t, i := qta.FirstJump(was, now)
 	if t >= 0 {
-		return fmt.Sprintf(text+", a jump that rounding makes only where a last digit decides", i, t, was[t][i], now[t][i])
+		const why = ", a jump that rounding causes only where a last digit decides what happens"
+		return fmt.Sprintf(text+why, i, t, was[t][i], now[t][i])
 	}
 	for t := range n {
 		parted, _ := qta.FirstJump(was[t:t+1], now[t:t+1])
 		if parted >= 0 {
-			continue // a difference has grown from a last digit
+			continue // a difference in a last digit has grown, so the rewards may differ
 		}
 		last := len(was[t])
 		if rewardsDiffer(f[t][last], here[t][last]) {
@@ -85,11 +87,11 @@ func (f Fingerprint) Difference(here Fingerprint) string {
 
 func rewardsDiffer(x, y float64) bool { return x != y && x != edge && y != edge }
 
-// edge stands for a reward that rounding may turn over.
+// edge stands in a row for a reward that rounding could change from 0 to -1 or back.
 const edge = -0.5
 
 // atEdge reports whether the reward changes if the achieved goal moves by a millionth:
-// toward the desired goal, away from it, or in one number. A goal that is reached
+// toward the desired goal, away from it, or along one axis. A goal that is reached
 // exactly is never at an edge.
 func atEdge(env qta.Env, achieved, desired []float64) bool {
 	if slices.Equal(achieved, desired) {
@@ -124,7 +126,8 @@ func atEdge(env qta.Env, achieved, desired []float64) bool {
 	return false
 }
 
-// goals returns at most 64 of the achieved and desired goals, all of an episode of 16 steps.
+// goals returns some of the achieved and desired goals, at most 64. For an episode of 16
+// steps it returns all.
 func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
 	var all [][]float64
 	for _, row := range f {
@@ -142,8 +145,9 @@ func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
 	return some
 }
 
-// disagreement says where two instances are not the same environment, or returns "": in
-// Reward of the same goals and, if both begin alike, in what follows.
+// disagreement says where two instances are not the same environment, or returns "". It
+// compares what Reward returns for the same goals. If an episode begins alike in both, it
+// also compares the steps that follow.
 func disagreement(training, evaluation qta.Env, horizon int) string {
 	there := fingerprint(training, horizon)
 	here := fingerprint(evaluation, horizon)
@@ -163,10 +167,12 @@ func disagreement(training, evaluation qta.Env, horizon int) string {
 	return there.Difference(here)
 }
 
-// askedGoals is how many goals achieved throughout a run have their rewards counted.
+// askedGoals is the number of goals whose rewards are counted. They are spread evenly over
+// those achieved in a run.
 const askedGoals = 64
 
-// goalsAfter returns goal k of them, and those achieved in the 50 steps after it.
+// goalsAfter returns goal k of the askedGoals, and the goals achieved in the 50 steps after
+// it.
 func goalsAfter(a *qta.Agent, k int) (goal []float64, after [][]float64) {
 	const most = 50
 	steps := a.Steps()
@@ -177,8 +183,8 @@ func goalsAfter(a *qta.Agent, k int) (goal []float64, after [][]float64) {
 	return a.Achieved(i), after
 }
 
-// rewards counts for each of the goals how many rewards of -1 there are between it and
-// those after it, in both directions.
+// rewards counts, for each of the askedGoals, how many rewards are -1 between it and the
+// goals after it. It counts both directions: each goal achieved with the other desired.
 func rewards(env qta.Env, a *qta.Agent) (counts []int) {
 	for k := range askedGoals {
 		x, after := goalsAfter(a, k)
@@ -191,8 +197,8 @@ func rewards(env qta.Env, a *qta.Agent) (counts []int) {
 	return counts
 }
 
-// rewardsChanged reports whether rewards counts otherwise than it did, by more than
-// rewards at an edge explain.
+// rewardsChanged reports whether the counts of rewards differ from was, the earlier counts,
+// by more than the number of rewards that rounding could change.
 func rewardsChanged(env qta.Env, a *qta.Agent, was []int) bool {
 	now := rewards(env, a)
 	if len(was) != len(now) {

@@ -1,8 +1,8 @@
 // Package lab keeps a training run in a directory, for any environment: it trains,
 // resumes, logs, saves and stops, and leaves a page to look at.
 //
-// One file of a run decides, agent.qta. It holds the agent with its replay and
-// log, and all else that the laboratory needs. The other files are made from it
+// A run is in one file, agent.qta. It holds the agent with its replay and log, and
+// everything else that the laboratory needs. The laboratory makes the other files from it
 // at each save, and again when the run's command is repeated: a page report.html
 // with its pictures, log.csv, and run.json, which a report on many runs reads.
 package lab
@@ -33,15 +33,19 @@ type Options struct {
 	Params qta.Params // of the agent
 	Seed   uint64
 
-	// If not nil it chooses the goals, instead of the curriculum that Params name. What
-	// it attaches to the agent is saved with the run.
+	// If not nil, Curriculum chooses the goals, instead of the curriculum that Params name.
+	// What it attaches to the agent ([qta.Agent.Attach]) is saved with the run.
 	Curriculum qta.Curriculum
 
 	Steps     int  // budget: environment steps in all
 	EvalEvery int  // environment steps between evaluations; 0 is 1000
 	Rollouts  int  // of one evaluation; 0 is 20
 	Continue  bool // go on after the first perfect evaluation
-	Unchecked bool // also begin in an environment that CheckEnv refuses; a run goes on later only if that repeats itself
+
+	// Unchecked trains although CheckEnv refuses the environment, or the environments for
+	// training and for evaluation differ. Even so, the run continues later only in an
+	// environment that answers as at the run's start.
+	Unchecked bool
 
 	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
 	Checkpoint int // environment steps between saves; 0 is as often as 1 % of the time allows
@@ -49,8 +53,9 @@ type Options struct {
 	Say  func(line string) // reports progress; nil prints to standard output
 	Warn func(line string) // reports what looks wrong; nil prints to standard error
 
-	// If not nil, AfterStep is called after each environment step, and AfterEvaluation
-	// after each evaluation, with environment steps per second, instead of Say.
+	// If not nil, AfterStep is called after each environment step. If not nil,
+	// AfterEvaluation is called after each evaluation, with the speed in environment steps
+	// per second; Say then does not report evaluations.
 	AfterStep       func(step int)
 	AfterEvaluation func(e qta.Evaluation, speed float64)
 }
@@ -58,18 +63,20 @@ type Options struct {
 // ErrStopped is wrapped by the error of a run that was stopped; the same call continues it.
 var ErrStopped = errors.New("the run was stopped and saved")
 
-// Train trains the run in o.Dir until its limits, the end of ctx or a failure. It
-// continues a run that was begun there, which ends with the same bytes as without the
-// interruption; the run's environment, parameters, seed and evaluations cannot change,
-// but its limits can. env and evaluation are two instances of the same environment;
-// a [Sketcher] or [Surveyor], such as [Maze] returns, gives the run more pictures.
-// Before the first step [qta.CheckEnv] plays some episodes in both, unless evaluation is
-// a maze.
+// Train trains the run in o.Dir until its limits, the end of ctx or a failure. If the
+// directory holds a run already, Train continues it, and the run ends with the same bytes
+// as without the interruption. Limits (Steps and Continue) may then change, but
+// the environment, the parameters, the seed, EvalEvery and Rollouts may not.
+//
+// env and evaluation are two instances of the same environment. If evaluation is a
+// [Sketcher] or a [Surveyor], such as [Maze] returns, the run gets more pictures. Before a
+// run's first step [qta.CheckEnv] plays some episodes in both, unless evaluation is a maze
+// or o.Unchecked is set.
 //
 // The error is an [InputError] for mistakes in o and in the directory and a [UseError]
 // if another process works on the run. It wraps [ErrStopped] if ctx ended the
-// work; otherwise it is what Agent.Train or the file system returned. The record
-// says how the run stands, unless it could not be written.
+// work; otherwise it is what Agent.Train or the file system returned. Once training has
+// begun, run.json says how the run stands, unless that file could not be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
 	if err := o.Check(env); err != nil {
@@ -103,14 +110,14 @@ func interrupted(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
-// stopped says that ctx has stopped the run, and returns the error of that.
+// stopped says that ctx has stopped the run, and returns the error for it.
 func (o *Options) stopped(cause error, how string) error {
 	o.Say(fmt.Sprintf("Stopped (%v) %s. The same command continues the run.", cause, how))
 	return fmt.Errorf("%w: %w", ErrStopped, cause)
 }
 
-// check refuses environments that are wrong, or other than when the run began. Then it
-// makes up for pictures that a signal prevented.
+// check refuses environments that break their contract or have changed since the run
+// began. If a signal kept the latest evaluation out of the pictures, check adds it.
 func (s *session) check(ctx context.Context, env qta.Env) error {
 	noStep := qta.TrainOptions{EvalEvery: 1, Rollouts: 1}
 	err := s.agent.Train(ctx, env, s.env, noStep)
@@ -155,7 +162,7 @@ func (s *session) compare(ctx context.Context, env qta.Env) error {
 	return nil
 }
 
-// complete sets what was left open.
+// complete sets the defaults of fields that are zero.
 func (o *Options) complete() {
 	o.Name = cmp.Or(o.Name, "environment")
 	o.EvalEvery = cmp.Or(o.EvalEvery, 1000)
@@ -169,8 +176,8 @@ func (o *Options) complete() {
 	}
 }
 
-// Check returns a mistake in o for which Train makes no directory, or nil. Train also
-// looks at both environments and at the directory.
+// Check returns the first mistake in o that Train finds before it makes a directory, or nil.
+// Train also checks both environments and the directory.
 func (o Options) Check(env qta.Env) error {
 	o.complete()
 	if err := o.Params.Validate(); err != nil {
@@ -193,7 +200,7 @@ func (o Options) Check(env qta.Env) error {
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostNetworks>>30)
 	}
-	const mostReplay = words.MostAgent / 4 * 3 // an agent.qta that can be read again has room for the rest
+	const mostReplay = words.MostAgent / 4 * 3 // of the largest agent.qta that can be read; the rest needs room, too
 	if bytes := replayBytes(o.Steps, env.Sizes()); bytes > mostReplay {
 		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
 			o.Steps, bytes/(1<<30), mostReplay>>30)
@@ -205,18 +212,18 @@ func (o Options) Check(env qta.Env) error {
 func networkBytes(p qta.Params, sizes qta.Sizes) float64 {
 	networks := p.Critics + 1
 	if p.Curriculum == "vds" {
-		networks += 3 // its own critics
+		networks += 3 // the curriculum's own critics
 	}
 	inputs := sizes.Observation + sizes.Goal + sizes.Action
 	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
 
-	// Each network has a target and two moments, and a minibatch takes as much for each
-	// layer.
+	// Beside each network there are a target and Adam's two moments, four copies in all. A
+	// minibatch, too, takes four numbers for each unit and transition.
 	const float32Bytes, copies = 4, 4
 	return float32Bytes * copies * float64(p.HiddenSize) * float64(rows)
 }
 
-// replayBytes returns the size of the transitions of so many steps.
+// replayBytes returns the size of the transitions of a run of so many steps.
 func replayBytes(steps int, sizes qta.Sizes) float64 {
 	const float64Bytes = 8
 	transition := 2*sizes.Observation + 3*sizes.Goal + sizes.Action
@@ -231,15 +238,15 @@ type session struct {
 	agent  *qta.Agent
 	state  *state
 	record *Record
-	found  *Record         // as it was at the start, or nil
-	stale  map[string]bool // files that could not be written: whether that is still so
+	found  *Record         // the record that was there at the start, or nil
+	stale  map[string]bool // files that once could not be written; true until a later save writes them
 
-	untrained   bool      // the policy solved the task before it had learned
-	evaluatedAt time.Time // last
-	evaluated   int       // the step of that
-	savedAt     time.Time // last
-	saved       int       // the step of that
-	cost        time.Duration
+	untrained   bool          // the policy solved the task before it had learned
+	evaluatedAt time.Time     // the latest evaluation, at first the start of training
+	evaluated   int           // step of that evaluation
+	savedAt     time.Time     // the latest save, at first the start of training
+	saved       int           // step of that save
+	cost        time.Duration // how long it took
 }
 
 // newSession begins a run in a directory, or continues the one that it holds.
@@ -280,14 +287,14 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	if o.Curriculum != nil {
 		err = run.Agent.SetCurriculum(o.Curriculum)
 	}
-	found, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // one that cannot be read is made again
+	found, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // a record that cannot be read will be made again
 	return &session{
 		Options: o,
 		dir:     d,
 		env:     evaluation,
 		agent:   run.Agent,
 		state:   run.state,
-		record:  NewRecord(run.Run, o.limits(), o.Threads), // with the name of its parameters from the start
+		record:  NewRecord(run.Run, o.limits(), o.Threads), // not id, whose parameters without effect may differ
 		found:   found,
 		stale:   map[string]bool{},
 	}, err
@@ -302,7 +309,8 @@ func beginRun(id Identity, sizes qta.Sizes) (*Run, error) {
 	return &Run{Agent: a, Run: id, state: newState(id)}, nil
 }
 
-// identify returns the identity of a run with these options, with all that takes a while.
+// identify returns the identity of a run with these options, including the code and the
+// fingerprint.
 func (o *Options) identify(evaluation qta.Env) Identity {
 	id := o.Identity(evaluation)
 	id.Code = Code(id.Params)
@@ -335,12 +343,13 @@ func (o *Options) checkEnv(ctx context.Context, env qta.Env) error {
 	return words.BadInput("%w; Options.Unchecked trains in it all the same", err)
 }
 
-// reached reports whether the run is where the limits end it.
+// reached reports whether the run has reached its limits.
 func (s *session) reached() bool {
 	return s.agent.Steps() >= s.Steps || !s.Continue && s.agent.SolvedAt() > 0
 }
 
-// redraw ends a call whose limits are reached already: it makes all files again.
+// redraw ends a call of Train that finds the limits reached already: it makes all files
+// again.
 func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
 	if at != s.Steps && at != s.agent.SolvedAt() {
@@ -359,7 +368,7 @@ func (s *session) redraw(ctx context.Context) error {
 		r.Program = Program{Revision: unknown, Go: unknown}
 		r.Machine = Machine{OS: unknown, Arch: unknown, Kernel: unknown}
 	}
-	if _, err := s.dir.root.Lstat(AgentFile); err != nil { // all came from the one before it
+	if _, err := s.dir.root.Lstat(AgentFile); err != nil { // the agent comes from agent.qta.previous
 		if err := s.saveAgent(); err != nil {
 			return err
 		}
@@ -379,7 +388,8 @@ func (s *session) redraw(ctx context.Context) error {
 	return nil
 }
 
-// recorded reports whether the record, as it was found, is of this run where it is now.
+// recorded reports whether the record that was found describes this run with the agent as
+// it is now.
 func (s *session) recorded() bool {
 	if !s.foundSame() {
 		return false
@@ -388,8 +398,8 @@ func (s *session) recorded() bool {
 	return o.Steps == s.agent.Steps() && o.Digest == s.agent.Digest()
 }
 
-// killed reports whether the record, as it was found, is from a process that was killed
-// after its last agent.qta.
+// killed reports whether the record that was found comes from a process that was killed
+// after it had saved this agent.
 func (s *session) killed() bool {
 	if !s.foundSame() {
 		return false
@@ -397,7 +407,7 @@ func (s *session) killed() bool {
 	return s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps()
 }
 
-// foundSame reports whether a record was found, and is of this run.
+// foundSame reports whether a record was found that belongs to this run.
 func (s *session) foundSame() bool {
 	return s.found != nil && len(s.found.Run.Differences(s.record.Run)) == 0
 }
@@ -405,7 +415,7 @@ func (s *session) foundSame() bool {
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
-	if err := s.saveAll(); err != nil { // before work that could not be saved
+	if err := s.saveAll(); err != nil { // fails now, not after work that is then lost
 		return err
 	}
 	s.tryUntrained(ctx)
@@ -453,8 +463,8 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	return nil
 }
 
-// tryUntrained warns of a task that a policy solves before it has learned. A mistake of
-// the environment is for training to meet.
+// tryUntrained warns of a task that a policy solves before it has learned. It ignores an
+// error of the environment, which training then reports.
 func (s *session) tryUntrained(ctx context.Context) {
 	if s.agent.Steps() > 0 {
 		return
@@ -468,7 +478,7 @@ func (s *session) tryUntrained(ctx context.Context) {
 	}
 }
 
-// announce says what runs.
+// announce says what will be trained, and warns of what looks wrong.
 func (s *session) announce() {
 	id := s.record.Run
 	kernel := s.record.Machine.Kernel
@@ -494,7 +504,7 @@ func (s *session) announce() {
 	}
 }
 
-// afterStep saves where that is due.
+// afterStep saves if a save is due.
 func (s *session) afterStep() error {
 	if s.AfterStep != nil {
 		s.AfterStep(s.agent.Steps())
@@ -544,7 +554,7 @@ func (s *session) saveAgent() error {
 	return nil
 }
 
-// saveAll writes agent.qta, and draws the other files from it.
+// saveAll writes agent.qta and makes the other files from it.
 func (s *session) saveAll() error {
 	begin := time.Now()
 	if err := s.saveAgent(); err != nil {
@@ -556,7 +566,7 @@ func (s *session) saveAll() error {
 	return err
 }
 
-// end says in the record how the run has ended. It is interrupted between two rollouts.
+// end writes into the record how the run has ended. ctx can stop end between two rollouts.
 func (s *session) end(ctx context.Context) error {
 	success, err := s.heldOut(ctx)
 	if err == nil && s.agent.FoundAt() == 0 {
@@ -574,8 +584,8 @@ func (s *session) end(ctx context.Context) error {
 	return nil
 }
 
-// heldOut returns the success in rollouts that neither training nor the choice of its end
-// has seen. They are not played again if the record has it.
+// heldOut returns the success in rollouts that had no part in training or in deciding when
+// training ends. If the record that was found has this success, they are not played again.
 func (s *session) heldOut(ctx context.Context) (float64, error) {
 	if s.recorded() && s.found.Outcome.HeldOut != nil && s.found.Outcome.HeldOutRollouts == HeldOut {
 		return *s.found.Outcome.HeldOut, nil
@@ -588,7 +598,7 @@ func (s *session) heldOut(ctx context.Context) (float64, error) {
 	return e.Success, err
 }
 
-// fail notes a failure in the record, if it can, and adds to err what remains of the run.
+// fail writes a failure into the record, if it can, and adds to err which save remains.
 func (s *session) fail(err error) error {
 	s.record.State = Failed
 	s.record.Outcome.Message = words.Bare(err)
@@ -618,11 +628,11 @@ func (s *session) draw() error {
 			return err
 		}
 	}
-	return s.derive(RecordFile, r.Encode()) // last: the run ends with it
+	return s.derive(RecordFile, r.Encode()) // last, because it may say that the run has ended
 }
 
-// derive writes a file that is made from agent.qta. The run goes on without it, unless the
-// disk is full, when agent.qta could not be saved either.
+// derive writes a file that is made from agent.qta. If that fails, the run goes on, unless
+// the disk is full: then agent.qta could not be saved either.
 func (s *session) derive(name string, data []byte) error {
 	err := s.dir.write(name, data)
 	_, warned := s.stale[name]
@@ -638,7 +648,7 @@ func (s *session) derive(name string, data []byte) error {
 	return nil
 }
 
-// tellStale warns of the files that are not as agent.qta is now.
+// tellStale warns of the files that are missing or older than agent.qta.
 func (s *session) tellStale() {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(s.stale)) {
@@ -656,12 +666,12 @@ func (s *session) tellStale() {
 	}
 }
 
-// A Run is what a run's directory holds, to view and to use.
+// A Run is what [Open] reads from a run's directory.
 type Run struct {
 	Dir     string
 	Agent   *qta.Agent // which the caller closes
 	Run     Identity
-	Warning error // what is wrong with agent.qta, where the one before it was read
+	Warning error // what is wrong with agent.qta, if agent.qta.previous was read in its place
 	state   *state
 }
 

@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// tryLock locks nothing: these systems have no lock in package syscall that
+// tryLock locks nothing, because on these systems package syscall has no lock that
 // ends with its process.
 func tryLock(*os.File, bool) error { return errors.ErrUnsupported }

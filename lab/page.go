@@ -31,8 +31,8 @@ type view struct {
 
 	// For the template.
 	Style      template.CSS
-	Moving     *draw.Drawing // nil if the environment cannot draw itself
-	Figure5    *draw.Drawing // nil if it is no Surveyor; a maze's has optimal values
+	Moving     *draw.Drawing // the animation; nil if the environment is no Sketcher
+	Figure5    *draw.Drawing // nil if the environment is no Surveyor; only a maze's shows optimal values
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
 	Charts     []chart
@@ -41,13 +41,13 @@ type view struct {
 	Subject    string
 }
 
-// A chart is a drawing with what it shows.
+// A chart is a drawing with its caption.
 type chart struct {
 	Drawing *draw.Drawing
 	Caption string
 }
 
-// Changed reports whether a parameter makes the run another than with Paper.
+// Changed reports whether the run differs from one with [qta.Paper] in this parameter.
 func (v *view) Changed(name string) bool {
 	return slices.Contains(Differing(v.Paper, v.Record.Run.Params), name)
 }
@@ -110,7 +110,7 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	}
 	table := []byte(strings.Join(head, ",") + "\n")
 	for _, e := range log {
-		text, _ := json.Marshal(row(e)) // in brackets
+		text, _ := json.Marshal(row(e)) // the numbers with commas, in brackets
 		table = append(table, text[1:len(text)-1]...)
 		table = append(table, '\n')
 	}
@@ -120,7 +120,7 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 // lossUnit returns the predictive loss's unit, where an observation's is known.
 func (id Identity) lossUnit() string {
 	switch {
-	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble": // which has a log-likelihood
+	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble": // an ensemble's loss is a log-likelihood
 		return ""
 	case id.Params.Learner == "authors":
 		return "cell"
@@ -128,7 +128,7 @@ func (id Identity) lossUnit() string {
 	return "cell^2"
 }
 
-// series returns a number of each evaluation.
+// series returns one number of each evaluation, as a named line for a chart.
 func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Series {
 	s := draw.Series{Name: name}
 	for _, e := range v.Record.Curve {
@@ -137,7 +137,7 @@ func (v *view) series(name string, number func(qta.Evaluation) float64) draw.Ser
 	return s
 }
 
-// charts draws what there is of each evaluation: first the learning curve, then the
+// charts draws the numbers of all evaluations: first the learning curve, then the
 // goals and the losses.
 func (v *view) charts() []chart {
 	id := v.Record.Run
@@ -193,14 +193,14 @@ const mapWidth, mapHeight = 340, 300
 
 // Times of the animation, in seconds.
 const (
-	frameTime = 1.2 // of a frame
-	runTime   = 0.9 // of that, until its rollouts have got where they end
-	holdTime  = 3.0 // for which the last frame stays
+	frameTime = 1.2 // how long a frame is shown
+	runTime   = 0.9 // the part of frameTime in which its rollouts move from start to end
+	holdTime  = 3.0 // how much longer the last frame stays
 )
 
 // film draws the training as an animation: how goals spread, and how rollouts of
-// the policy end. Without motion it is its last frame with all goals. The animation
-// is of CSS, which leaves it out for readers who ask for less motion.
+// the policy end. The animation is in CSS, and a browser whose reader asks for less motion
+// leaves it out. Without the animation the drawing is the last frame with all goals.
 func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	const top = 20
 	goals, err := s.goals(a)
@@ -227,10 +227,10 @@ func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	return d, nil
 }
 
-// barLeft and barWidth place the bar of a film's times.
+// barLeft and barWidth place the bar that shows the time of a frame.
 const barLeft, barWidth = 16, mapWidth - 32
 
-// drawGoals draws the goals of a frame, in the color of its time.
+// drawGoals draws the goals of a frame, in a color that stands for its time.
 func (s *state) drawGoals(d *draw.Drawing, p plan, frame int, goals [][2]float64) {
 	times := draw.Scale{High: float64(len(s.Frames))}
 	color := draw.Plasma[times.Color(float64(frame)+0.5)]
@@ -242,7 +242,8 @@ func (s *state) drawGoals(d *draw.Drawing, p plan, frame int, goals [][2]float64
 	d.Add(`</g>`)
 }
 
-// drawFrame draws a frame's time, success and rollouts. Only the last is there without CSS.
+// drawFrame draws a frame's time, success and rollouts. Without CSS only the last frame is
+// visible.
 func (s *state) drawFrame(d *draw.Drawing, p plan, i int, a *qta.Agent, bar float64) {
 	f := s.Frames[i]
 	if i < len(s.Frames)-1 {
@@ -275,12 +276,12 @@ func filmStyle(n int) string {
 		css += fmt.Sprintf("@keyframes %[2]s{%[3]s}%[1]s.%[2]s{animation:%[2]s %[4]s infinite}",
 			within, class, keyframes, timing)
 	}
-	for i := range n { // goals are there from their frame on
+	for i := range n { // goals stay from their frame on
 		begin := float64(float64(i) * frameTime)
 		rule("", fmt.Sprintf("film-g%d", i), "0%,"+at(begin)+"{opacity:0}"+at(begin+0.3)+",100%{opacity:1}",
 			fmt.Sprintf("%.4gs linear", whole))
 	}
-	// All frames have the same keyframes, which each begins at its own time.
+	// All frames share these keyframes, and each frame begins them at its own time.
 	timing := fmt.Sprintf("%.4[1]gs calc(var(--film)*%.4[2]gs - %.4[1]gs)", whole, frameTime)
 	rule(".film ", "film-f", "0%{opacity:1}"+at(frameTime)+"{opacity:0}", timing+" step-end")
 	rule(".film ", "film-l", "0%{opacity:1}"+at(frameTime+holdTime)+"{opacity:0}", timing+" step-end")

@@ -31,7 +31,7 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
-	Apart   string   `json:"-"`     // where desired goals lie and the agent was not, of a run that Train ended
+	Apart   string   `json:"-"`     // when Train ends a run: where desired goals lie but the agent never was
 	Path    string   `json:"-"`     // where Collect has found it: the run's directory, or a file by itself
 }
 
@@ -51,20 +51,20 @@ const (
 // An Identity holds everything that decides what a run computes. It never changes.
 type Identity struct {
 	Version     string     `json:"version"`       // of the algorithm
-	Environment string     `json:"environment"`   // its name; of a maze the map is what counts
+	Environment string     `json:"environment"`   // its name; a new name is another run, even with the same Map
 	Map         []string   `json:"map,omitempty"` // of a maze, line by line
-	Set         string     `json:"preset"`        // a name when it was written; Params are what counts
+	Set         string     `json:"preset"`        // what Params were called then; only Params count
 	Params      qta.Params `json:"parameters"`
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
 	Rollouts    int        `json:"eval_rollouts"`
-	Own         bool       `json:"own_curriculum,omitempty"` // its user's, in place of the one of Params
-	Code        string     `json:"code,omitempty"`           // what the program computes; of an older run ""
+	Own         bool       `json:"own_curriculum,omitempty"` // goals come from Options.Curriculum, not from Params
+	Code        string     `json:"code,omitempty"`           // as function Code returns it; "" in older runs
 
-	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; of an older run nil
+	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; nil in older runs
 }
 
-// Limits are what the last command that trained asked for.
+// Limits say when the run ends, as asked for by the last command that trained it.
 type Limits struct {
 	Steps int    `json:"steps"`
 	Stop  string `json:"stop"` // StopSolved or StopNever
@@ -73,14 +73,14 @@ type Limits struct {
 // When a run ends before its budget: at its first perfect evaluation, or never.
 const StopSolved, StopNever = "solved", "never"
 
-// Program says what ran last.
+// Program describes the program that trained last.
 type Program struct {
 	Revision string            `json:"revision"`
 	Go       string            `json:"go"`
 	Build    map[string]string `json:"build"` // the settings that can change arithmetic
 }
 
-// Machine says where it ran last.
+// Machine describes the machine on which it trained.
 type Machine struct {
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
@@ -96,38 +96,40 @@ func (m Machine) String() string {
 type Outcome struct {
 	Steps    int    `json:"steps"`
 	FoundAt  int    `json:"found_at"`  // the step of training that first ended at the environment's goal, or 0
-	HalfAt   int    `json:"half_at"`   // of the first evaluation at 0.5 or more, or 0
-	SolvedAt int    `json:"solved_at"` // of the first perfect one, or 0
+	HalfAt   int    `json:"half_at"`   // the step of the first evaluation at 0.5 or more, or 0
+	SolvedAt int    `json:"solved_at"` // the step of the first perfect evaluation, or 0
 	Digest   string `json:"digest"`    // of the networks
 	Message  string `json:"message,omitempty"`
 
-	// After the run's end: its agent's success in rollouts that were no part of the run.
+	// Set at the run's end: the agent's success in rollouts that were no part of the run.
 	HeldOut         *float64 `json:"held_out,omitempty"`
 	HeldOutRollouts int      `json:"held_out_rollouts,omitempty"`
 
-	// Of a run on a maze with two snapshots of Figure 5 or more.
+	// Set for a run on a maze that has two or more snapshots of Figure 5.
 	Figure5 *Figure5 `json:"figure5,omitempty"`
 }
 
-// HeldOutPercent returns the held-out success, which there must be, in percent.
+// HeldOutPercent returns the held-out success in percent. HeldOut must not be nil.
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
-// Figure5 puts what section 4 says about Figure 5 into numbers, each positive
-// where a run agrees. It uses the snapshots from the paper's first, at step
-// 5,000, on.
+// Figure5 puts into numbers what section 4 of the paper says about Figure 5. Each number is
+// positive if the run agrees. They use the snapshots from step 5,000 on, where the paper's
+// figure begins, if there are two.
 type Figure5 struct {
 	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
 	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
 	ErrorByDistance float64 `json:"error_by_distance"` // correlation of error and distance from the start, in the last
-	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of probability and deviation, mean of all
-	GoalDistance    float64 `json:"goal_distance"`     // how much lower the optimal value is at goals drawn, mean of all
+
+	// Means over the snapshots.
+	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability and deviation
+	GoalDistance    float64 `json:"goal_distance"`     // mean optimal value of all places, minus that of sampled goals
 }
 
 // Defaults of all runs, and bounds.
 const (
 	Rollouts = 20  // of one evaluation, as in the authors' code
-	HeldOut  = 200 // rollouts of an ended run: a perfect evaluation of 20 is partly luck
-	Half     = 0.5 // the success that counts as having found the goal, if not learned the way
+	HeldOut  = 200 // rollouts after a run's end, because a perfect evaluation of 20 is partly luck
+	Half     = 0.5 // the success at which a run has found the goal, though not yet learned the way
 
 	// MaxSteps bounds a budget: the replay buffer holds every step of a run.
 	MaxSteps = 100_000_000
@@ -169,7 +171,8 @@ func (c Curve) MarshalJSON() ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Steps ascend, and success is a fraction.
+// UnmarshalJSON reads what MarshalJSON writes. It refuses steps that do not ascend and a
+// success that is no fraction.
 func (c *Curve) UnmarshalJSON(data []byte) error {
 	var text curveText
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -201,7 +204,7 @@ func (c Curve) FirstAt(least float64) int {
 	return 0
 }
 
-// Last returns the newest evaluation, or zeros where there is none.
+// Last returns the latest evaluation, or zeros if there is none.
 func (r *Record) Last() qta.Evaluation {
 	if len(r.Curve) == 0 {
 		return qta.Evaluation{}
@@ -209,9 +212,9 @@ func (r *Record) Last() qta.Evaluation {
 	return r.Curve[len(r.Curve)-1]
 }
 
-// Ended reports whether the run counts: it was solved, or never will be. A run
-// whose numbers went wrong counts, since it would end so again; a run that
-// failed for another reason, such as a full disk, may still be solved.
+// Ended reports whether a report can count the run: it was solved, or never will be. A run
+// whose numbers went wrong counts, because it would fail again in the same way. A run that
+// failed for another reason, such as a full disk, may still be solved and does not count.
 func (r *Record) Ended() bool {
 	switch r.State {
 	case Solved, Finished:
@@ -233,8 +236,8 @@ func (r *Record) Steps() float64 {
 
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
-// NewMaze returns the maze of a run in a maze. The identity must have been
-// checked.
+// NewMaze returns the maze of a run in a maze. It panics if Map is no maze's; reading a
+// record or an agent has checked that.
 func (id Identity) NewMaze() *qta.Maze {
 	m, err := qta.ParseMaze(id.mapText())
 	if err != nil {
@@ -243,7 +246,8 @@ func (id Identity) NewMaze() *qta.Maze {
 	return m
 }
 
-// Named reports whether the map belongs to the maze of this name.
+// Named reports whether Environment is a name that [qta.NewMaze] knows, and Map the map of
+// that maze.
 func (id Identity) Named() bool {
 	m, err := qta.NewMaze(id.Environment)
 	return err == nil && slices.Equal(mapLines(m), id.Map)
@@ -286,7 +290,8 @@ func NewRecord(id Identity, l Limits, threads int) *Record {
 	}
 }
 
-// Differences lists where other differs from id, with both values.
+// Differences lists where other differs from id. It calls the values of id "there" and
+// those of other "here".
 func (id Identity) Differences(other Identity) (list []string) {
 	compare := func(name string, there, here any) {
 		if there != here {
@@ -314,8 +319,8 @@ func (id Identity) Differences(other Identity) (list []string) {
 	return list
 }
 
-// distinct returns a name, and spells it if others may look the same: é is one character
-// or two.
+// distinct returns a name, with its spelling in ASCII if another name could look the same.
+// An é, for example, is one character or two.
 func distinct(name string) string {
 	spelled := strconv.QuoteToASCII(name)
 	if spelled == `"`+name+`"` {
@@ -324,17 +329,18 @@ func distinct(name string) string {
 	return name + " (" + spelled + ")"
 }
 
-// Same reports whether two records may be of the same run, if their identities are the
-// same but perhaps for seed and fingerprint.
+// Same reports whether two records may be of the same run. Their identities must already
+// agree in everything but seed and fingerprint.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
 	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.Difference(other.Run.Fingerprint) == "" &&
 		(a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
-// Command returns a command line that repeats the run; it reads a map without a
-// name from Environment.txt. It is "" for an environment that is not a maze, for a
-// curriculum of the user's own, and for other rollouts than the command's.
+// Command returns a command line that repeats the run. If [Identity.Named] is
+// false, the command reads the map from a file whose name is Environment with .txt. No
+// command repeats a run in an environment that is not a maze, with a user's own curriculum,
+// or with another number of rollouts than the command's; then Command returns "".
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 || id.Own || id.Rollouts != Rollouts {
@@ -356,8 +362,8 @@ func (id Identity) Curriculum() string {
 	return id.Params.Curriculum
 }
 
-// SetName names the parameters p by their values, such as "quick" or "paper
-// Batch=64".
+// SetName returns a name for the parameters p, such as "quick" or "paper Batch=64": the
+// preset that is nearest to p, and the changes that lead from it to p.
 func SetName(p qta.Params) string {
 	base := slices.MinFunc(qta.Presets(), func(a, b qta.Preset) int {
 		return len(Differing(a.Params, p)) - len(Differing(b.Params, p))
@@ -365,7 +371,8 @@ func SetName(p qta.Params) string {
 	return strings.Join(append([]string{base.Name}, Changes(base.Params, p)...), " ")
 }
 
-// Changes lists, as values for -set, the changes that turn p into q, as [Differing].
+// Changes lists the changes that turn p into q, each as a value for the flag -set. Like
+// [Differing] it leaves out parameters without effect.
 func Changes(p, q qta.Params) (list []string) {
 	for _, name := range Differing(p, q) {
 		list = append(list, name+"="+q.Value(name))
@@ -373,7 +380,7 @@ func Changes(p, q qta.Params) (list []string) {
 	return list
 }
 
-// parameterFields are listed once: a report reads thousands of records.
+// parameterFields are listed only once, because a report compares thousands of records.
 var parameterFields = slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[qta.Params]()),
 	func(f reflect.StructField) bool { return f.Anonymous })
 
@@ -396,7 +403,7 @@ func ignoreIdle(p, q qta.Params) qta.Params {
 		p.Candidates = q.Candidates
 		p.FirstGoalDesired = q.FirstGoalDesired
 	}
-	if q.Curriculum != "qta" || q.Uncertainty == "q" { // nothing asks Equation 5
+	if q.Curriculum != "qta" || q.Uncertainty == "q" { // nothing uses Equation 5
 		p.UncertaintyGoal = q.UncertaintyGoal
 	}
 	if q.Uncertainty != "bootstrap" && q.Uncertainty != "ensemble" {
@@ -416,8 +423,8 @@ func ignoreIdle(p, q qta.Params) qta.Params {
 	return p
 }
 
-// ReadRecord reads a run.json, or a file like it. Its error wraps [fs.ErrNotExist] if
-// there is none.
+// ReadRecord reads a run.json, or a copy with another name. Its error wraps
+// [fs.ErrNotExist] if there is no such file.
 func ReadRecord(path string) (*Record, error) {
 	data, err := words.ReadFile(path, words.MostText)
 	if err != nil {
@@ -426,7 +433,7 @@ func ReadRecord(path string) (*Record, error) {
 	return decodeRecord(data)
 }
 
-// Encode returns the text of run.json, an evaluation on each line of its curve.
+// Encode returns the text of run.json, in which each evaluation of the curve has a line.
 func (r *Record) Encode() []byte {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
@@ -443,18 +450,18 @@ const (
 	recordEnd  = "\n}\n"
 )
 
-// sealed returns the text of a record, of which body is all before the seal.
+// sealed returns the text of a record. body is everything before the seal.
 func sealed(body []byte) []byte {
 	sum := sha256.Sum256(unsealed(body))
 	return fmt.Appendf(slices.Clip(body), "%s%x\"%s", sealBefore, sum, recordEnd)
 }
 
-// unsealed returns the same text without the seal.
+// unsealed returns the text of the same record without a seal.
 func unsealed(body []byte) []byte { return append(slices.Clip(body), recordEnd...) }
 
 // decodeRecord reads the text of a run.json.
 func decodeRecord(data []byte) (*Record, error) {
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // as Git for Windows ends lines
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // Git for Windows may have changed line ends
 	body, _, found := bytes.Cut(data, []byte(sealBefore))
 	if !found {
 		return nil, errors.New("it is not the record of a run")
@@ -462,8 +469,8 @@ func decodeRecord(data []byte) (*Record, error) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
 
-	// A parameter that a record does not name is younger, and until then all runs had its
-	// value in Paper.
+	// A parameter that a record does not name is newer than the record. Before it existed,
+	// all runs behaved as with its value in Paper.
 	r := &Record{Run: Identity{Params: qta.Paper()}}
 	d := json.NewDecoder(bytes.NewReader(unsealed(body)))
 	d.DisallowUnknownFields()
@@ -512,14 +519,14 @@ func ThisProgram() Program {
 		return p
 	}
 	version := info.Main.Version
-	if version != "" && version != "(devel)" { // of a module that go install has taken
+	if version != "" && version != "(devel)" { // go install has fetched this version
 		p.Revision = version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			p.Revision = s.Value
-		case "vcs.modified": // which comes later
+		case "vcs.modified": // comes after vcs.revision
 			if s.Value == "true" {
 				p.Revision += " with changes"
 			}
@@ -539,14 +546,14 @@ type Collection struct {
 	Skipped []Skip
 }
 
-// Collect reads the records of all runs within directories: run.json in a run's
-// directory, inside of which it looks no further, and files NAME.json elsewhere.
-// Damaged records, those of another version and directories that cannot be read are
-// listed as skipped; only a path that leads nowhere is an error.
+// Collect reads the records of all runs within directories. In a run's directory it reads
+// run.json and looks no further; elsewhere it reads files NAME.json. It lists as skipped
+// what it cannot use: damaged records, records of another version, and directories that
+// cannot be read. Only a path that leads nowhere is an error.
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
 	for _, dir := range dirs {
-		if _, err := os.Stat(dir); err != nil { // nor is "" the current directory
+		if _, err := os.Stat(dir); err != nil { // also if dir is ""
 			return nil, words.BadFile(err, "%s cannot be read: %w", cmp.Or(dir, `""`), words.Cause(err))
 		}
 		target, _ := filepath.EvalSymlinks(dir)
@@ -565,8 +572,8 @@ func Collect(dirs []string) (*Collection, error) {
 	return c, nil
 }
 
-// visit looks at a directory, which the caller may have named, and returns
-// [filepath.SkipDir] unless runs are looked for inside.
+// visit looks at a directory. named says that it was given to Collect, so that its name may
+// begin with a dot. visit returns [filepath.SkipDir] unless Collect has to look inside.
 func (c *Collection) visit(dir string, named bool) error {
 	record := filepath.Join(dir, RecordFile)
 	agent := filepath.Join(dir, AgentFile)

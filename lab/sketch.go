@@ -54,7 +54,7 @@ type Kind string
 // The kinds of shapes.
 const (
 	Wall  Kind = "wall"
-	Floor Kind = "floor" // free, where a wall was drawn before
+	Floor Kind = "floor" // free space, drawn over a wall
 	Start Kind = "start" // where episodes start
 	Goal  Kind = "goal"  // where their desired goals are
 	Near  Kind = "near"  // an outline: how near a goal counts as reached
@@ -84,7 +84,7 @@ func (s *Sketch) check() error {
 	return nil
 }
 
-// Maze returns an environment of a maze that can draw itself.
+// Maze returns the environment of a maze, as a [Surveyor].
 func Maze(m *qta.Maze) qta.Env { return &mazeEnv{m.Env(), m} }
 
 type mazeEnv struct {
@@ -141,7 +141,7 @@ func (e *mazeEnv) floors(row int) (boxes []Shape) {
 	return boxes
 }
 
-// DrawMaze returns a picture of a maze as SVG.
+// DrawMaze returns a picture of a maze, in SVG.
 func DrawMaze(m *qta.Maze, name string) []byte {
 	s := (&mazeEnv{nil, m}).Sketch()
 	scale := min(40, 480/s.Width, 480/s.Height)
@@ -157,7 +157,7 @@ func DrawMaze(m *qta.Maze, name string) []byte {
 	return d.File()
 }
 
-// A plan places a sketch in a drawing, so many pixels to a unit.
+// A plan places a sketch in a drawing, with scale pixels for a unit of the sketch.
 type plan struct {
 	sketch *Sketch
 	x, y   float64 // of the sketch's upper left corner
@@ -167,7 +167,8 @@ type plan struct {
 // planMargin is the space around a sketch, in pixels, for dots at its edge.
 const planMargin = 4
 
-// newPlan fits a sketch into the middle of a box, whose upper side is at y.
+// newPlan fits a sketch into a box: at its upper side, which is at y, and centered between
+// left and right.
 func newPlan(s *Sketch, y, width, height float64) plan {
 	scale := min((width-2*planMargin)/s.Width, (height-2*planMargin)/s.Height)
 	left := float64((width - float64(scale*s.Width)) / 2)
@@ -187,7 +188,7 @@ func (p plan) along(places [][2]float64) template.HTML {
 	return draw.Polyline(len(places), func(k int) (x, y float64) { return p.at(places[k]) })
 }
 
-// class returns the style of a kind of shapes.
+// class returns the CSS classes for a kind of shapes.
 func (k Kind) class() string {
 	switch k {
 	case Wall:
@@ -244,8 +245,9 @@ func (p plan) letters(d *draw.Drawing) {
 	}
 }
 
-// rollout draws a rollout: blue to a disc where it ends at its goal, else in ink, which
-// is no color of a time, to a square. A goal that no region shows is a ring.
+// rollout draws a rollout as a line. If it ends at its goal, it is blue and ends in a disc.
+// Otherwise it is in ink, a color that no time has, and ends in a square. If the sketch has
+// no shape Goal, a ring marks the rollout's goal.
 func (p plan) rollout(d *draw.Drawing, r rollout) {
 	isGoal := func(s Shape) bool { return s.Kind == Goal }
 	if !slices.ContainsFunc(p.sketch.Shapes, isGoal) {
@@ -256,7 +258,7 @@ func (p plan) rollout(d *draw.Drawing, r rollout) {
 	if r.Reached {
 		tone = 0
 	}
-	d.Add(`<path class="thin s%d film-w" pathLength="1" d="%s"/>`, tone, p.along(r.Way)) // 1 for its dashes
+	d.Add(`<path class="thin s%d film-w" pathLength="1" d="%s"/>`, tone, p.along(r.Way)) // film-w has dashes of length 1
 	x, y := p.at(r.Way[len(r.Way)-1])
 	d.Add(`<g class="film-e">`)
 	d.Dot(tone, x, y, false)

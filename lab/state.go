@@ -13,15 +13,15 @@ import (
 	"qta"
 )
 
-// A state is what the laboratory attaches to an agent: what it has to know about the
-// run besides the agent, and what evaluations left for the pictures. It holds no time
+// A state is what the laboratory attaches to an agent: what else it has to know about the
+// run, and what evaluations leave for the pictures. A state holds no time
 // and names no machine, so agent.qta has the same bytes wherever kernels round alike.
 type state struct {
 	Version, Environment string
 	Map                  []string `json:",omitempty"`
 	EvalEvery, Rollouts  int
 	Fingerprint          Fingerprint `json:",omitempty"`
-	Rewards              []int       `json:",omitempty"` // of goals of the run, as rewards counts them
+	Rewards              []int       `json:",omitempty"` // what function rewards counted
 	Code                 string      `json:",omitempty"`
 	Own                  bool        `json:",omitempty"` // Identity.Own
 	Attached             []byte      `json:",omitempty"` // by the user's curriculum
@@ -29,19 +29,19 @@ type state struct {
 	Frames    []frame    `json:",omitempty"` // of the animation
 	Snapshots []snapshot `json:",omitempty"` // of Figure 5
 
-	// What the environment says; not saved, but asked again.
-	sketcher Sketcher // nil if it cannot draw itself
+	// What the environment says, which is not saved. Each process asks the environment again.
+	sketcher Sketcher // nil if the environment is no Sketcher
 	sketch   Sketch
-	grid     *grid // the places of Figure 5, nil if it is no Surveyor
+	grid     *grid // the places of Figure 5; nil if the environment is no Surveyor
 }
 
-// A frame is what the animation keeps of an evaluation.
+// A frame is what the animation shows of an evaluation.
 type frame struct {
 	Step     int
 	Rollouts []rollout
 }
 
-// A rollout is an episode of the policy, by places of the sketch.
+// A rollout is an episode of the policy, as places of the sketch.
 type rollout struct {
 	Way     [][2]float64
 	Goal    [2]float64
@@ -52,9 +52,9 @@ const (
 	mostGoals      = 1500 // that the animation shows
 	latestRollouts = 20   // of the latest frame
 	olderRollouts  = 4    // of each frame before it
-	mostPlaces     = 50   // of a rollout's way, beside its end
-	mostFrames     = 24
-	samplesEach    = 200 // goals drawn for each snapshot, as in the paper
+	mostPlaces     = 50   // of a rollout's way, not counting its end
+	mostFrames     = 24   // beside the latest
+	samplesEach    = 200  // goals drawn for each snapshot, as in the paper
 )
 
 // newState returns the state of a run before its first step.
@@ -71,7 +71,7 @@ func newState(id Identity) *state {
 	}
 }
 
-// draws asks an environment for what the pictures need.
+// draws asks an environment for what the pictures need, and checks the answers.
 func (s *state) draws(ctx context.Context, env qta.Env, a *qta.Agent) error {
 	e, ok := env.(Sketcher)
 	if !ok {
@@ -128,7 +128,8 @@ func (s *state) identity(a *qta.Agent) Identity {
 	}
 }
 
-// readState returns what is attached to an agent.
+// readState returns the state that is attached to an agent, and attaches in its place what
+// the user's curriculum had attached.
 func readState(a *qta.Agent) (*state, error) {
 	s := new(state)
 	if len(a.Attachment()) == 0 {
@@ -145,7 +146,8 @@ func readState(a *qta.Agent) (*state, error) {
 	return s, nil
 }
 
-// attach gives the agent its state, around what the user's curriculum has attached.
+// attach attaches the state to the agent. The state includes what the user's curriculum has
+// attached.
 func (s *state) attach(a *qta.Agent) {
 	s.Attached = a.Attachment()
 	data, err := json.Marshal(s)
@@ -155,8 +157,8 @@ func (s *state) attach(a *qta.Agent) {
 	a.Attach(data)
 }
 
-// behind reports whether the pictures lack the evaluation after the latest step: a signal
-// came before they had it.
+// behind reports whether the pictures lack the evaluation after the latest step, because a
+// signal came before they were made.
 func (s *state) behind(a *qta.Agent) bool {
 	log := a.Evaluations()
 	if s.sketcher == nil || len(log) == 0 || log[len(log)-1].Step < a.Steps() {
@@ -165,7 +167,8 @@ func (s *state) behind(a *qta.Agent) bool {
 	return len(s.Frames) == 0 || s.Frames[len(s.Frames)-1].Step < a.Steps()
 }
 
-// evaluated adds what an evaluation leaves for the pictures, unless ctx is done before.
+// evaluated plays rollouts after an evaluation, and adds them and a snapshot to the
+// pictures. If ctx ends the rollouts, it adds nothing and returns an error.
 func (s *state) evaluated(ctx context.Context, a *qta.Agent) error {
 	if s.sketcher == nil {
 		return nil
@@ -186,7 +189,8 @@ func (s *state) evaluated(ctx context.Context, a *qta.Agent) error {
 }
 
 // goals returns, for each frame, the places of the goals that the agent set itself since
-// the frame before. If there are too many, it returns every second, fourth and so on.
+// the frame before. If there are too many, it returns only every second goal, or every
+// fourth, and so on.
 func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
 	all := a.Goals(0, s.Frames[len(s.Frames)-1].Step)
 	stride := 1
@@ -213,7 +217,7 @@ func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
 	return at, nil
 }
 
-// place returns where a goal lies, to five digits.
+// place returns where a goal lies in the sketch, rounded to five digits.
 func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) {
 	x, y := e.Place(slices.Clone(goal))
 	for i, v := range []float64{x, y} {
@@ -225,8 +229,8 @@ func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) 
 	return at, nil
 }
 
-// play plays n episodes without exploration, with the same starts and goals each time. It
-// ends between two of them when ctx is done.
+// play plays n episodes without exploration. Each call draws the same starts and goals. If
+// ctx is done, play ends between two episodes.
 func play(ctx context.Context, a *qta.Agent, env Sketcher, n int) ([]rollout, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var rollouts []rollout
@@ -243,8 +247,8 @@ func play(ctx context.Context, a *qta.Agent, env Sketcher, n int) ([]rollout, er
 	return rollouts, nil
 }
 
-// playRollout plays one of these episodes. Its way has at most mostPlaces places, evenly
-// spread, and its end.
+// playRollout plays one episode without exploration. The rollout's way has at most
+// mostPlaces places, evenly spread, and its end.
 func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err error) {
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
@@ -266,7 +270,7 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 	return r, err
 }
 
-// checkState refuses a state of StateAt that no agent can be asked about.
+// checkState refuses a state from StateAt that has wrong sizes or numbers.
 func checkState(a *qta.Agent, observation, goal []float64) error {
 	problem := ""
 	sizes := a.Sizes()
@@ -286,8 +290,9 @@ func checkState(a *qta.Agent, observation, goal []float64) error {
 	return &qta.EnvError{Step: a.Steps(), Problem: "StateAt returned an observation and a goal " + problem}
 }
 
-// thinFrames keeps every evaluation, or if there are too many every second, fourth and
-// so on, and the latest. Which ones it keeps depends only on the latest.
+// thinFrames keeps the frame of every evaluation. If there are too many, it keeps only every
+// second, or every fourth, and so on, and the latest. Which ones it keeps depends only on
+// the step of the latest.
 func thinFrames(frames []frame, every int) []frame {
 	last := frames[len(frames)-1].Step
 	stride := every

@@ -23,7 +23,8 @@ func (id Identity) subject() string {
 	return id.Environment
 }
 
-// Departures tells what is not as in [qta.Paper], or how much if that is a long list.
+// Departures lists the parameters that differ from [qta.Paper], or counts them if the
+// list would be long.
 func (id Identity) Departures() string {
 	var parts []string
 	for _, name := range Differing(qta.Paper(), id.Params) {
@@ -61,7 +62,7 @@ func (s *session) story() string {
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
-// solvedStory tells when the run was solved, which has taken so many steps.
+// solvedStory tells when the run was solved. steps says how many the run has taken.
 func (s *session) solvedStory(steps string) string {
 	id := s.record.Run
 	o := s.record.Outcome
@@ -76,12 +77,17 @@ func (s *session) solvedStory(steps string) string {
 	return text
 }
 
-// tooFew names what a run of so many steps never begins, or returns "".
+// tooFew says what a run with a budget of so many steps never does, or returns "".
 func tooFew(p qta.Params, steps int) string {
 	text := words.Count(steps, "step") + " end before the first "
+	episodeEnd := (p.LearningStarts/p.Horizon + 1) * p.Horizon // the first after LearningStarts
 	switch {
 	case steps <= p.LearningStarts:
 		return text + fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
+	case steps < episodeEnd && p.Learner == "vds":
+		return text + fmt.Sprintf("update: VDS makes it at an episode's end, at step %d", episodeEnd)
+	case steps <= p.Horizon && p.Curriculum == "vds":
+		return text + fmt.Sprintf("goal chosen by trained critics of VDS: Horizon is %d", p.Horizon)
 	case steps <= p.InitialSteps && p.Curriculum == "qta":
 		return text + fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
 	}
@@ -112,8 +118,9 @@ func (r *Record) Hint() string {
 	return what + r.Apart + see
 }
 
-// unvisited names the components of a goal in which all desired goals of the environment
-// lie where the agent has never been, or returns "".
+// unvisited names the components of a goal that keep the agent from all desired goals: in
+// such a component the range of the goals does not meet the range where the agent was. It
+// returns "" if there is none.
 func unvisited(a *qta.Agent, env *watched) (string, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var desired [][]float64

@@ -10,9 +10,9 @@ import (
 	"qta/internal/words"
 )
 
-// A watched environment is played by what has no context of its own. Once ctx is done it
-// begins no episode: Reset returns an empty state, which ends the work as a broken
-// environment does. When the work lasts, it says once what is going on.
+// A watched environment is for work that takes no context, such as [qta.CheckEnv]. Once ctx
+// is done it begins no episode: Reset returns an empty state, which ends the work as a
+// broken environment does. If the work takes long, it says once what is going on.
 type watched struct {
 	qta.Env
 	ctx      context.Context
@@ -23,10 +23,10 @@ type watched struct {
 	said     bool
 }
 
-// patience is how long work is not worth a word.
+// patience is how long work may take without a word.
 const patience = 2 * time.Second
 
-// watch returns env for some work.
+// watch returns env, watched during the work that what describes.
 func (o *Options) watch(ctx context.Context, env qta.Env, what string) *watched {
 	return &watched{Env: env, ctx: ctx, what: what, say: o.Say, begun: time.Now()}
 }

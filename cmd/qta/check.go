@@ -16,8 +16,8 @@ import (
 	"qta/testdata"
 )
 
-// This file is qta check: package qta is held to vectors, the golden ones or a
-// folder's, and a case of each file is shown in numbers.
+// This file is qta check. It compares package qta with the golden vectors, or with those of
+// a folder. For a single equation it also shows some numbers of each case.
 
 // formulas are the paper's equations, Equation 1 first.
 var formulas = [...]string{
@@ -75,8 +75,8 @@ func equationNumber(args []string) (int, error) {
 	return number, nil
 }
 
-// showResults writes the results file by file, the paper's equations first, on
-// demand in numbers, and returns how many cases do not hold.
+// showResults writes the results file by file, the paper's equations first. On request it
+// adds numbers of each case. It returns how many cases do not hold.
 func showResults(w io.Writer, results []qta.CheckResult, numbers bool) (broken int) {
 	first := func(r qta.CheckResult) int { return append(slices.Clone(r.Numbers), len(formulas)+1)[0] }
 	slices.SortStableFunc(results, func(a, b qta.CheckResult) int { return first(a) - first(b) })
@@ -116,5 +116,5 @@ func showNumbers(w io.Writer, r qta.CheckResult) {
 			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n", words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
 		}
 	}
-	t.Flush() // the error is one of w, which keeps it
+	t.Flush() // w keeps an error
 }

@@ -22,13 +22,13 @@ import (
 type command struct {
 	name    string
 	about   string // one line
-	usage   string // what may stand on the command line
+	usage   string // the form of the command line
 	example string
-	text    string // of the help
+	text    string // ends the command's help, if not ""
 
-	least, most int // arguments beside the flags
+	least, most int // how many arguments there may be beside the flags
 
-	// define adds the command's flags, and returns what runs with them.
+	// define adds the command's flags, and returns the function that runs the command.
 	define func(*flag.FlagSet) func(call) error
 }
 
@@ -74,7 +74,7 @@ func commands() []command {
 			text:    sweepText, most: 1, define: sweepCommand,
 		},
 		{
-			name: "status", about: "say how far every run in directories is",
+			name: "status", about: "say how far each run in directories has come",
 			usage:   "qta status DIR...",
 			example: "qta status runs",
 			least:   1, most: math.MaxInt, define: statusCommand,
@@ -184,7 +184,8 @@ func newFlagSet(name string) *flag.FlagSet {
 	return flags
 }
 
-// parseFlags parses args, where flags may stand anywhere, and returns the others.
+// parseFlags parses the flags in args, which may stand anywhere, and returns the other
+// arguments.
 func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -197,8 +198,8 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 	}
 }
 
-// wholeNumber defines a flag that takes a whole number from low to high. The help
-// shows its default if that is such a number.
+// wholeNumber defines a flag that takes a whole number from low to high. value is its
+// default, which the help shows unless it is below low.
 func wholeNumber[T int | uint64](flags *flag.FlagSet, name string, value, low, high T, usage string) *T {
 	if value >= low {
 		usage += fmt.Sprintf(" (default %d)", value)
@@ -216,8 +217,8 @@ func wholeNumber[T int | uint64](flags *flag.FlagSet, name string, value, low, h
 
 const helpText = `
 Without a command and flags qta trains on the 4x5 maze until it is solved, with
-the parameters quick: the paper's, except for batches of 256 instead of 1024
-and 1000 candidates of a goal instead of 4000.
+the parameters "quick". These are "paper" except for batches of 256 instead of
+1024 and 1000 candidates of a goal instead of 4000.
 "qta help COMMAND" lists a command's flags and shows an example.
 
 Exit codes:
@@ -226,27 +227,31 @@ Exit codes:
   1   any other failure, such as a file that cannot be written or a failed check
   2   bad input: a flag, a parameter, a maze, a directory
   3   a number went wrong: a NaN or Inf; the last good save is kept
-  75  stopped by SIGINT, SIGTERM or SIGHUP and saved (one a second later does not save),
-      or another process works on the run: give the command again to continue
+  75  stopped by SIGINT, SIGTERM or SIGHUP and saved, or another process works on the
+      run: give the command again to continue
+
+Another SIGINT or SIGTERM, one second later or more, ends qta at once, without saving.
 `
 
-const trainText = `-set Curriculum, Uncertainty, UncertaintyNoise and Replay choose the methods that
-the paper compares QTA with; "qta params Curriculum" lists the values of one.
--params mega and -params vds have the numbers that their own authors published.
+const trainText = `Four parameters choose the methods that the paper compares QTA with: Curriculum,
+Uncertainty, UncertaintyNoise and Replay. Change them by -set; "qta params Curriculum"
+lists the values of Curriculum. -params mega and -params vds train MEGA and VDS with
+the numbers that their own authors published.
 "qta help maze" says how to write a maze. docs/running.md describes the files of
 a run; open its report.html.
 
-The same command continues an unfinished run. More -steps continue a finished
-run, -stop never a solved one.
+The same command continues an unfinished run. To continue a finished run, give it
+more -steps; to continue a solved one, add -stop never.
 `
 
-const mazeText = `A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file. The file's name
-has a path separator or ends in .txt or .map. In it '#' is wall, a space or '.' is
+const mazeText = `A maze is a name (4x5, 12x5, 1U5, 2U5 and so on) or a text file, whose name has a
+path separator or ends in .txt or .map. In the file '#' is wall, a space or '.' is
 free, S is the start and G the goal.
 `
 
 const sweepText = `Each line of a sweep file lists the flags of one run; '#' begins a comment.
--seed 0-11 on a line stands for twelve runs. Each run gets a directory inside the
--out of qta sweep, with its usual name or the one that -out on its line gives.
+-seed 0-11 on a line stands for twelve runs. "qta sweep -out DIR" makes the runs'
+directories inside DIR. A run's directory has its usual name, unless its line gives
+another one by -out.
 The same command skips finished runs and continues the others.
 `

@@ -39,10 +39,10 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// writeOutput writes a file that the command line names, of a kind such as ".svg". An
-// older file stays until the new one is complete.
+// writeOutput writes a file that the command line names, whose name must end in kind, such
+// as ".svg". An older file stays until the new one is complete.
 func writeOutput(path, kind string, data []byte) error {
-	if filepath.Ext(path) != kind { // it may be a map, or a sweep
+	if filepath.Ext(path) != kind { // path may name a map or a sweep file by mistake
 		return words.BadInput("-o %s: want a file whose name ends in %s", path, kind)
 	}
 	dir := filepath.Dir(path)
@@ -143,8 +143,8 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 	}
 }
 
-// aboutParameter returns the page on the parameter or set with a name. Of other names it
-// returns the parameters whose descriptions contain it.
+// aboutParameter returns the page on the parameter or set with this name. If there is none,
+// it returns the descriptions of parameters that contain the name.
 func aboutParameter(name string) (string, error) {
 	entries := strings.Split(parameters, "\f")[1:]
 	for _, entry := range entries {
@@ -157,7 +157,7 @@ func aboutParameter(name string) (string, error) {
 		return "", words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", name, field[1])
 	}
 	unknown := new(qta.Params).Set(name, "")
-	if !strings.HasSuffix(unknown.Error(), "lists them") { // it says which parameter is meant
+	if !strings.HasSuffix(unknown.Error(), "lists them") { // the error says which parameter is meant
 		return "", words.BadInput("%s", words.Bare(unknown))
 	}
 	var found strings.Builder
@@ -171,5 +171,5 @@ func aboutParameter(name string) (string, error) {
 	if found.Len() == 0 {
 		return "", words.BadInput("%s", words.Bare(unknown))
 	}
-	return found.String() + "\n\"qta params NAME\" has all about one of them.\n", nil
+	return found.String() + "\n\"qta params NAME\" describes one of them in full.\n", nil
 }

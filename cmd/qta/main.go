@@ -1,14 +1,15 @@
 // Command qta trains an agent on a maze by Query The Agent and evaluates it.
 //
-// Without arguments it trains with the parameters quick on the 4x5 M-maze
+// Without arguments it trains on the M-maze 4x5, with the parameter set quick,
 // until an evaluation is perfect. "qta help" describes the other uses
 // and the exit codes.
 package main
 
-// main holds the process: signals and the exit code. Every command is a function of its
-// arguments and its output, so that tests call run. Package lab defines what a run is, on
-// disk and to look at; the command adds flags and words. In internal, package paper has
-// the paper's figures as data, and package report compares many runs.
+// Only function main deals with the process: its signals and its exit code. Every command
+// is a function of its arguments and its output, so that tests can call run. Package lab
+// defines what a run is, on disk and in pictures; this command adds flags and messages. In
+// internal, package paper has the paper's figures as data, and package report compares
+// many runs.
 
 import (
 	"context"
@@ -38,35 +39,36 @@ const (
 
 func main() {
 	// A panic or a lack of memory would end the process with code 2, as bad input does, and
-	// a sweep's engine may then give up. With this it ends by a signal.
+	// the cluster that runs a sweep may then give up. With "crash" the process ends by a
+	// signal.
 	debug.SetTraceback("crash")
 	ctx := context.Background()
 	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // these two save what they have
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
-		// A second later a signal has its usual effect again and ends the process at once.
-		// Until then it has none: timeout signals a process and its group, and so the
-		// process twice.
+		// From one second after the first signal on, another SIGINT or SIGTERM ends the process
+		// at once. Until then it has no effect, because timeout(1) signals a process twice:
+		// alone and in its group.
 		context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run executes the command that args spell and returns the exit code. It writes what
-// went wrong in one line on stderr. A run whose output fails stops and saves itself.
+// went wrong in one line on stderr. If stdout cannot be written, training stops and saves.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	out := newOutput(stdout)
 	out.failed = stop
 	err := execute(ctx, args, out, stderr)
-	stopped := errors.Is(err, lab.ErrStopped) // a line on stdout has said so
+	stopped := errors.Is(err, lab.ErrStopped) // which a line on stdout has reported
 	switch {
 	case out.err != nil && stopped:
 		fmt.Fprintf(stderr, "qta: %s; all that was running is saved; the same command continues it\n", words.Bare(out.err))
 		return exitFailure
 	case errors.Is(out.err, syscall.EPIPE):
-		return exitFailure // the reader has left, and knows it
+		return exitFailure // the reader of stdout has closed it, and needs no message
 	case err == nil:
 		err = out.err
 	}

@@ -32,7 +32,7 @@ func statusCommand(*flag.FlagSet) func(call) error {
 		for _, s := range c.Skipped {
 			fmt.Fprintf(t, "%s\tskipped\t%s\n", words.Plain(s.Path), words.Plain(s.Why))
 		}
-		t.Flush() // in.out keeps its error
+		t.Flush() // in.out keeps an error
 		var totals []string
 		for _, state := range []string{"done", "running", "stopped", "killed", "failed", "skipped"} {
 			if n := total[state]; n > 0 {
@@ -44,7 +44,7 @@ func statusCommand(*flag.FlagSet) func(call) error {
 	}
 }
 
-// status returns the state of a run and what there is to say about it.
+// status returns the state of a run, and its result or how far it has come.
 func status(r *lab.Record) (state, detail string) {
 	o := r.Outcome
 	at := fmt.Sprintf("at step %d of %d", o.Steps, r.Limits.Steps)
@@ -66,7 +66,7 @@ func status(r *lab.Record) (state, detail string) {
 	return r.State, at
 }
 
-// reached says how a run has ended.
+// reached says whether a run that has ended was solved.
 func reached(r *lab.Record) string {
 	if at := r.Outcome.SolvedAt; at > 0 {
 		return fmt.Sprintf("solved at step %d", at)

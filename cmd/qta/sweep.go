@@ -19,29 +19,31 @@ import (
 )
 
 // This file is qta sweep. It trains the runs that a text file lists, several at a time,
-// with a thread each. All that a sweep knows stands in the runs' directories. So the same
-// command continues a sweep that was killed, and several sweeps can share a file. The
-// engine of a cluster starts "qta sweep FILE -index N" instead.
+// with one thread each. A sweep keeps all it knows in the runs' directories. So the same
+// command continues a sweep that was killed, and several sweeps can work on the same file.
+// On a cluster each job is "qta sweep FILE -index N" instead, which trains one run.
 
 // A cell is one run of a sweep.
 type cell struct {
-	*trainFlags              // of its line; their out is the run's directory
-	line        int          // of the sweep file, from 1
-	name        string       // of the directory within the sweep's
-	id          lab.Identity // of its run
+	*trainFlags              // the flags on its line, except that out is the run's directory
+	line        int          // the line in the sweep file, from 1
+	name        string       // the directory's name inside the sweep's directory
+	id          lab.Identity // of its run, without code
 }
 
-// A sweep is bounded, since a line may stand for a thousand cells.
+// Bounds of a sweep, because one line may stand for a thousand cells.
 const mostCells, mostLine = 10_000, 500
 
 // sweepFlags are what the flags of qta sweep say.
 type sweepFlags struct {
-	given map[string]bool // the names of those on the command line
+	given map[string]bool // names of the flags on the command line
 
-	jobs, index *int // of a sweep file's cells; index is -1 where the flag is absent
+	// With a sweep file.
+	jobs, index *int // index is -1 if the flag is absent
 	out         *string
 
-	figure, mazes, params *string // of the paper's figure, "" where the flag is absent
+	// With -figure.
+	figure, mazes, params *string // "" if the flag is absent
 	seeds, steps          *int
 
 	dry *bool
@@ -51,13 +53,14 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	f := sweepFlags{given: map[string]bool{}}
 	f.jobs = wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
 	f.index = wholeNumber(flags, "index", -1, 0, 1_000_000, "run only cell `N`, counted from 0")
-	f.dry = flags.Bool("dry-run", false, "print the cells, the steps that each has left, and what they cost; run nothing")
+	f.dry = flags.Bool("dry-run", false, "print the cells, the steps that each has left, and about how long they take; "+
+		"run nothing")
 	f.out = flags.String("out", "runs", "make the runs' directories in `DIR`")
 	f.figure = flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
-	f.seeds = wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (12, for Figure 5: 1)")
+	f.seeds = wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (default 12, but 1 for Figure 5)")
 	f.mazes = flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
-	f.params = flags.String("params", "", "with -figure: the parameter set that its methods change, `NAME|FILE` "+
-		"(default paper, and their authors' sets for MEGA and VDS)")
+	f.params = flags.String("params", "", "with -figure: the parameter set from which all its methods start, `NAME|FILE` "+
+		"(default paper, but for MEGA and VDS the sets of their authors)")
 	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
 	return func(c call) error {
 		flags.Visit(func(one *flag.Flag) { f.given[one.Name] = true })
@@ -65,7 +68,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// sweep does what the flags ask for.
+// sweep executes the command with these flags.
 func (f *sweepFlags) sweep(c call) error {
 	if err := f.check(c.args); err != nil {
 		return err
@@ -113,8 +116,8 @@ func (f *sweepFlags) check(args []string) error {
 	return nil
 }
 
-// parseSweep reads the text of a sweep file whose runs are to be in directory out: on
-// each line the flags of one run, separated by blanks. '#' begins a comment.
+// parseSweep reads the text of a sweep file. Each line has the flags of one run, separated
+// by blanks, and '#' begins a comment. The runs' directories will lie in out.
 func parseSweep(text, out string) (cells []cell, err error) {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -130,7 +133,7 @@ func parseSweep(text, out string) (cells []cell, err error) {
 		return nil, fmt.Errorf("line %d: there is no cell; want the flags of a run on each line, "+
 			"such as -maze 1U5 -seed 1", max(number, 1))
 	}
-	lines := map[string]int{} // of a directory
+	lines := map[string]int{} // which line has taken a directory
 	for _, c := range cells {
 		if line, taken := lines[c.name]; taken {
 			return nil, fmt.Errorf("line %d: its directory %s is also line %d's; change the seed or name one with -out",
@@ -141,7 +144,7 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	return cells, nil
 }
 
-// lineCells returns the cells of a line, at most so many.
+// lineCells returns the cells of a line. The argument most bounds their number.
 func lineCells(number int, line, out string, most int) (cells []cell, err error) {
 	flags := strings.Fields(line)
 	if len(flags) == 0 {
@@ -164,7 +167,8 @@ func lineCells(number int, line, out string, most int) (cells []cell, err error)
 	return cells, nil
 }
 
-// eachSeed returns the flags of a line, once for each seed of a range such as 0-11.
+// eachSeed returns the flags of a line. If its seed is a range such as 0-11, they are
+// repeated with each seed.
 func eachSeed(flags []string) (lines [][]string, err error) {
 	i := 1 + slices.IndexFunc(flags, func(f string) bool { return f == "-seed" || f == "--seed" })
 	if i == 0 || i == len(flags) {
@@ -190,7 +194,7 @@ func eachSeed(flags []string) (lines [][]string, err error) {
 func newCell(line int, flags []string, out string) (c cell, err error) {
 	set := newFlagSet("train")
 	f := newTrainFlags(set)
-	*f.threads = 1 // unless the line says otherwise
+	*f.threads = 1 // the default on a line of a sweep
 	rest, err := parseFlags(set, flags)
 	if err != nil {
 		return c, err
@@ -208,14 +212,14 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
 	inside := name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
 	if !inside || len(name) > 255 {
-		return c, words.BadInput("-out %q: want the name of a directory in the sweep's, of at most 255 bytes", name)
+		return c, words.BadInput("-out %q: want the name of a directory in the sweep's directory, at most 255 bytes long", name)
 	}
 	f.out = filepath.Join(out, name)
 	return cell{trainFlags: f, line: line, name: name, id: o.Identity(lab.Maze(maze))}, nil
 }
 
-// listCells prints the state of each cell, how many of its steps are left, and what all
-// of them cost.
+// listCells prints each cell's state and steps left. It ends with the sum of the steps left
+// and about how long they take.
 func listCells(cells []cell, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps left")
@@ -227,7 +231,7 @@ func listCells(cells []cell, w io.Writer) error {
 		work += float64(left) * multiplyAdds(c.id)
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\n", i, c.name, state, left)
 	}
-	const rate = 40e9 // multiply-adds a second, between the machines of docs/machines.md
+	const rate = 40e9 // multiply-adds a second; docs/machines.md has slower and faster machines
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -237,8 +241,9 @@ func listCells(cells []cell, w io.Writer) error {
 	return err
 }
 
-// multiplyAdds returns about how many multiply-adds an environment step of a run takes,
-// by docs/machines.md, without the choice of goals.
+// multiplyAdds returns about how many multiply-adds the updates of one environment step
+// take, by the formula in docs/machines.md. Choosing goals and training VDS's own
+// critics are not included.
 func multiplyAdds(id lab.Identity) float64 {
 	p := id.Params
 	sizes := id.NewMaze().Env().Sizes()
@@ -261,10 +266,10 @@ func (c *cell) standing() (state string, left int) {
 	}
 	r.Path = c.out
 	state, _ = status(r)
-	if state == "done" { // by other limits, or with a damaged agent
+	if state == "done" { // with other limits than the line's, or with a damaged agent
 		state = "ended otherwise"
 	}
-	if r.State == lab.Failed { // whose save may be older
+	if r.State == lab.Failed { // the save may be from an earlier step than the record
 		return state, *c.steps
 	}
 	return state, max(0, *c.steps-r.Outcome.Steps)
@@ -285,7 +290,7 @@ func (c *cell) done() (*lab.Record, bool) {
 	if err != nil {
 		return nil, false
 	}
-	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // whatever the budget
+	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // with any budget
 	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
 	if !solved && !finished || !c.holds(r) {
 		return r, false
@@ -304,12 +309,12 @@ type sweep struct {
 	out    string
 	stdout *output
 
-	solved, ended, failed int // how many
-	problem               string
+	solved, ended, failed int    // how many cells; ended includes solved
+	problem               string // the first failure
 }
 
-// run works on several cells at a time until all have ended. If ctx ends before, it saves
-// those that are running. It comes back to a cell that another process works on.
+// run works on several cells at a time until all have ended. If ctx is done before, run
+// saves those that are training. If another process works on a cell, run tries again later.
 func (s *sweep) run(ctx context.Context, jobs int) error {
 	queue := make(chan int, len(s.cells))
 	for i := range s.cells {
@@ -339,7 +344,7 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 type note struct {
 	cell   int
 	record *lab.Record // nil unless the run has ended
-	story  string      // nothing if the sweep was stopped before
+	story  string      // what to print; "" if the sweep was stopped before the cell began
 	err    error
 }
 
@@ -355,8 +360,8 @@ func (s *sweep) work(ctx context.Context, queue chan int, notes chan<- note) {
 	}
 }
 
-// work trains a cell unless that was done before. It returns its record and what has
-// become of it, or nothing if ctx had ended already.
+// work trains a cell unless that was done before. It returns the cell's record and what has
+// become of the cell. If ctx is done already, it returns nothing.
 func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error) {
 	if ctx.Err() != nil {
 		return nil, "", nil
@@ -378,7 +383,7 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 	return r, reached(r) + warned, nil
 }
 
-// take takes in what has become of a cell.
+// take counts and prints what has become of a cell.
 func (s *sweep) take(n note) {
 	c := &s.cells[n.cell]
 	failed := n.err != nil && !errors.Is(n.err, lab.ErrStopped)
@@ -399,7 +404,7 @@ func (s *sweep) take(n note) {
 	}
 }
 
-// show shows how far the sweep and the cells that train are.
+// show shows how far the sweep is, and how far each cell that trains is.
 func (s *sweep) show() {
 	line := []string{fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed)}
 	for i, c := range s.cells {
@@ -411,7 +416,7 @@ func (s *sweep) show() {
 	s.stdout.show(strings.Join(line, "; "))
 }
 
-// summary ends a sweep.
+// summary says how a sweep has ended, and returns an error unless all cells are done.
 func (s *sweep) summary() error {
 	all := words.Count(len(s.cells), "cell")
 	switch {
@@ -427,14 +432,14 @@ func (s *sweep) summary() error {
 	return nil
 }
 
-// sweepFigure prints the sweep file of a figure of the paper, or what it costs.
+// sweepFigure prints the sweep file of a figure of the paper, or with -dry-run its cells.
 func (f *sweepFlags) sweepFigure(c call) error {
 	text, err := f.figureText()
 	if err != nil {
 		return err
 	}
 	cells, err := parseSweep(text, *f.out)
-	if err != nil { // of names with blanks, or too few steps
+	if err != nil { // a name has blanks, or there are too few steps
 		return words.BadInput("qta sweep would refuse this file: %w", err)
 	}
 	if *f.dry {
@@ -465,7 +470,7 @@ func (f *sweepFlags) figureText() (string, error) {
 		}
 		for _, run := range f.panelRuns(p) {
 			if printed[run] {
-				continue // panels share QTA
+				continue // panels share the runs of QTA
 			}
 			printed[run] = true
 			for seed := range cmp.Or(*f.seeds, g.Seeds) {
@@ -485,7 +490,7 @@ func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 		return nil, err
 	}
 	if p.Curriculum != "qta" {
-		return nil, words.BadInput("-params %s: its Curriculum is %s; name a set of QTA, which the figures' methods change",
+		return nil, words.BadInput("-params %s: its Curriculum is %s; name a set of QTA, from which the figures' methods start",
 			*f.params, p.Curriculum)
 	}
 	if *f.mazes == "" {
@@ -500,7 +505,7 @@ func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 	return mazes, nil
 }
 
-// panelRuns returns the flags of each run of a panel but for seed and limits.
+// panelRuns returns the flags of each run of a panel, without seed and limits.
 func (f *sweepFlags) panelRuns(p paper.Panel) (runs []string) {
 	for _, m := range p.Lines {
 		set := cmp.Or(*f.params, m.Own(), "paper")

@@ -10,14 +10,14 @@ import (
 	"qta/internal/words"
 )
 
-// This file shows a person what is going on, in lines that stay. On a terminal there is
-// one line below them that changes.
+// This file shows what is going on, in lines that stay. On a terminal one more line, below
+// these, changes all the time.
 
 // An output is where a command writes. It keeps the first error of writing.
 type output struct {
 	w      io.Writer
-	live   bool // on a terminal, which has a line that changes
-	shown  bool // that line is on the screen
+	live   bool // w is a terminal, which has a line that changes
+	shown  bool // the line that changes is on the screen
 	err    error
 	failed func(error) // gets the first error; may be nil
 }
@@ -31,7 +31,7 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// Write writes text. Names in it may come from anyone.
+// Write writes text, made safe by [words.Text], because names in it may come from anyone.
 func (o *output) Write(p []byte) (int, error) { return len(p), o.write(words.Text(string(p))) }
 
 // write writes text unchanged.
@@ -75,12 +75,12 @@ type progress struct {
 	steps int // the budget
 
 	head    bool      // the header is written
-	from    int       // the first step
-	at      time.Time // then
-	shownAt time.Time
+	from    int       // the first step that this process made
+	at      time.Time // when that was
+	shownAt time.Time // when a step was shown last
 }
 
-// stepped shows that a step was made, four times a second.
+// stepped is called after each step, and shows it at most four times a second.
 func (r *progress) stepped(step int, now time.Time) {
 	if r.at.IsZero() {
 		r.from = step

@@ -29,9 +29,9 @@ type trainFlags struct {
 	seed                *uint64
 	steps, eval         *int
 	stop, out           string
-	threads, checkpoint *int // checkpoint is 0 where the flag is absent
+	threads, checkpoint *int // checkpoint is 0 if the flag is absent
 
-	at *atomic.Int64 // the step of a run that trains
+	at *atomic.Int64 // the latest step of a run that trains, or 0
 }
 
 func newTrainFlags(flags *flag.FlagSet) *trainFlags {
@@ -84,7 +84,7 @@ func warn(stderr io.Writer, line string) {
 	fmt.Fprintf(stderr, "qta: warning: %s\n", words.Plain(line))
 }
 
-// describe returns the maze and the run of the flags.
+// describe returns the maze and the run that the flags describe.
 func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 	if f.stop != lab.StopSolved && f.stop != lab.StopNever {
 		return nil, o, words.BadInput("-stop %q: want %s or %s", f.stop, lab.StopSolved, lab.StopNever)
@@ -112,7 +112,9 @@ func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 	return maze, o, nil
 }
 
-// findMaze returns the maze of a name or a file, and its name.
+// findMaze returns the maze with this name, or the one in the map file with this name. It
+// also returns the maze's name; for a map file this is the file's name without folder and
+// extension.
 func findMaze(name string) (*qta.Maze, string, error) {
 	hasSeparator := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator)
 	isMap := strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")
@@ -134,8 +136,8 @@ func findMaze(name string) (*qta.Maze, string, error) {
 	return m, stem(name), nil
 }
 
-// readText reads a text that a person has written. The mark with which some
-// editors begin UTF-8 is left out.
+// readText reads a text file that a person has written. It leaves out the byte order mark
+// with which some editors begin UTF-8.
 func readText(path string) (string, error) {
 	if err := words.CheckName(filepath.Base(path)); err != nil {
 		return "", err
@@ -151,11 +153,11 @@ func readText(path string) (string, error) {
 	return strings.TrimPrefix(text, "\ufeff"), nil
 }
 
-// presetNames are the words that -params takes.
+// presetNames are the names of sets that -params takes.
 const presetNames = "paper, quick, small, literal, beyond, authors, mega, vds"
 
 // findParams returns the parameters that the flags -params and -set describe, and their
-// name in a run's directory.
+// label in the name of a run's directory.
 func findParams(name string, set []string) (p qta.Params, label string, err error) {
 	p, label, err = findSet(name)
 	if err != nil {
@@ -174,8 +176,8 @@ func findParams(name string, set []string) (p qta.Params, label string, err erro
 	return p, label, nil
 }
 
-// findSet returns the parameters of a set or a file, and its name without folder and
-// extension.
+// findSet returns the parameters of the set or file that name stands for, and its name
+// without folder and extension.
 func findSet(name string) (p qta.Params, label string, err error) {
 	for _, preset := range qta.Presets() {
 		if preset.Name == name {
