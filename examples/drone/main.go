@@ -1,5 +1,5 @@
-// Command drone trains a drone in a plane to hover where it is asked to: the least that
-// an environment with momentum needs. Its run, with a page, is in runs/drone.
+// Command drone trains a drone with momentum to fly to goals in two dimensions. It shows
+// the least that such an environment needs. The run, with a page, is in runs/drone.
 package main
 
 import (
@@ -26,7 +26,7 @@ type drone struct {
 
 func (d *drone) Sizes() qta.Sizes { return qta.Sizes{Observation: 4, Goal: 2, Action: 2} }
 
-// Reset puts the drone in the middle and its goal anywhere.
+// Reset puts the drone in the middle and its goal anywhere but close to the walls.
 func (d *drone) Reset(rng *rand.Rand) qta.State {
 	d.now = [4]float64{}
 	for i := range d.goal {
@@ -56,7 +56,7 @@ func (d *drone) Step(action []float64) (qta.State, float64) {
 	return s, d.Reward(s.Achieved, s.Desired)
 }
 
-// Reward is 0 near the goal, whatever the speed.
+// Reward is 0 near the goal, whatever the speed, and else -1.
 func (d *drone) Reward(achieved, desired []float64) float64 {
 	distance := math.Hypot(achieved[0]-desired[0], achieved[1]-desired[1])
 	if distance < 0.1 {
@@ -88,7 +88,7 @@ func main() {
 		Seed:   *seed,
 		Steps:  *steps,
 	})
-	if errors.Is(err, lab.ErrStopped) { // which Train has said
+	if errors.Is(err, lab.ErrStopped) { // Train has already said so
 		os.Exit(75)
 	}
 	if err != nil {

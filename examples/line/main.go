@@ -9,7 +9,7 @@ import (
 	"qta"
 )
 
-// On a line a dot is at a place and is to be at a goal, both from 0 to 1.
+// A line is an environment in which a dot moves between 0 and 1 to reach a goal there.
 type line struct {
 	at   [1]float64
 	goal [1]float64

@@ -1,6 +1,6 @@
-// Command robot trains an environment of its own: a robot that has momentum, in a
-// room with a round obstacle. Its run, with a page to look at, is in runs/robot; the
-// same command continues it after an interruption.
+// Command robot trains an agent in an environment of its own: a robot with momentum moves
+// in a room with a round obstacle. The run, with a page to look at, is in runs/robot. The
+// same command continues the run after an interruption.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 	"qta/lab"
 )
 
-// A robot moves in a room of 10 by 10 meters. It sees where it is and how fast it
-// moves, and is to get where its goal is.
+// A robot moves in a room of 10 by 10 meters. It sees where it is and how fast it moves,
+// and must get to its goal.
 type robot struct {
 	now      [4]float64 // x, y, and the speed along both in meters per step
 	achieved [2]float64 // x, y
@@ -27,9 +27,9 @@ type robot struct {
 
 const (
 	room  = 10.0
-	force = 0.15 // by which a step changes the speed at most
-	brake = 0.8  // of the speed is left after a step
-	near  = 0.75 // meters that count as being at the goal
+	force = 0.15 // the largest change of the speed in a step
+	brake = 0.8  // the share of the speed that is left after a step
+	near  = 0.75 // the distance to the goal, in meters, that counts as being there
 )
 
 // The obstacle is a disc between the start and the goals.
@@ -109,7 +109,8 @@ func (r *robot) Sketch() lab.Sketch {
 // Place says where a goal lies in the sketch.
 func (r *robot) Place(goal []float64) (x, y float64) { return goal[0], goal[1] }
 
-// StateAt returns a robot that stands at a place of the sketch, for Figure 5.
+// StateAt returns the observation and the achieved goal of a robot that stands at a place
+// of the sketch, for Figure 5.
 func (r *robot) StateAt(x, y float64) (observation, goal []float64, ok bool) {
 	observation = []float64{x, y, 0, 0}
 	goal = []float64{x, y}
@@ -133,7 +134,7 @@ func main() {
 		Seed:   1,
 		Steps:  *steps,
 	})
-	if errors.Is(err, lab.ErrStopped) { // which Train has said
+	if errors.Is(err, lab.ErrStopped) { // Train has already said so
 		os.Exit(75)
 	}
 	if err != nil {

@@ -7,8 +7,8 @@ import random
 import signal
 import sys
 
-# Ctrl-C, or the signal of a scheduler, reaches this process, too. It goes on, so that
-# the run can be saved, and ends where its input ends.
+# Ctrl-C, or a scheduler's signal, reaches this process, too. It ignores the signal, so
+# that the run can be saved, and ends when its input ends.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

@@ -17,10 +17,10 @@ type child struct {
 	limit   time.Duration // longest wait for a line
 	process *exec.Cmd
 	input   io.WriteCloser
-	lines   chan string // its output; closed where that ends
+	lines   chan string // its output; closed when the output ends
 }
 
-// startChild starts a command, whose standard error is this program's.
+// startChild starts a command. Its standard error goes to this program's.
 func startChild(command []string, limit time.Duration) (*child, error) {
 	c := &child{
 		command: strings.Join(command, " "),
@@ -89,7 +89,7 @@ func (c *child) ask(question, answer any) error {
 	return nil
 }
 
-// close ends the child: by the end of its input, or else by force.
+// close ends the child by closing its input. A child that does not end soon is killed.
 func (c *child) close() {
 	const patience = 2 * time.Second
 	c.input.Close()

@@ -39,6 +39,9 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// From one second after the first signal on, another one ends the program at once, which
+	// helps if the child hangs.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	if err := train(ctx, flag.Args(), *limit, changes, o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -68,7 +71,7 @@ func train(ctx context.Context, command []string, limit time.Duration, changes [
 	if err == nil || cause == nil {
 		return err
 	}
-	// What the library says of the empty state gives way to the cause.
+	// The library complains about the empty state; the cause is more useful.
 	if broken, ok := errors.AsType[*qta.EnvError](err); ok {
 		return errors.New(strings.Replace(err.Error(), broken.Error(), cause.Error(), 1))
 	}

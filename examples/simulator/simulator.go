@@ -81,7 +81,7 @@ func (s *simulator) Step(action []float64) (qta.State, float64) {
 	return state, s.Reward(state.Achieved, state.Desired)
 }
 
-// Reward is computed here: an update asks for hundreds.
+// Reward is computed here, because each update needs hundreds of rewards.
 func (s *simulator) Reward(achieved, desired []float64) float64 {
 	square := 0.0
 	for i := range achieved {
@@ -126,7 +126,7 @@ func (s *simulator) check(a answer) error {
 	return nil
 }
 
-// Ranges are the least and the greatest value of each component of a vector.
+// ranges are the least and the greatest value of each component of a vector.
 type ranges [][2]float64
 
 func (r ranges) valid() bool {
@@ -141,8 +141,8 @@ func (r ranges) valid() bool {
 func (r ranges) middle(i int) float64 { return (r[i][0] + r[i][1]) / 2 }
 func (r ranges) half(i int) float64   { return (r[i][1] - r[i][0]) / 2 }
 
-// scaled returns x with its ranges as -1 to 1, which the networks need. [qta.Scaled]
-// does so, too, but the picture needs the way back.
+// scaled maps the ranges of x to -1 to 1, which the networks need. [qta.Scaled] would do
+// so, too, but the picture also needs the way back, which is unscaled.
 func (r ranges) scaled(x []float64) []float64 {
 	y := make([]float64, len(r))
 	for i := range r {
@@ -164,7 +164,7 @@ type pictured struct{ *simulator }
 
 func (p pictured) Sketch() lab.Sketch { return *p.description.Sketch }
 
-// Place returns a goal in the unit of the sketch, which is that of goals.
+// Place returns a goal in the units of the sketch, which are those of the child's goals.
 func (p pictured) Place(goal []float64) (x, y float64) {
 	if len(goal) != 2 { // after a failure
 		return math.NaN(), math.NaN()
@@ -173,7 +173,8 @@ func (p pictured) Place(goal []float64) (x, y float64) {
 	return at[0], at[1]
 }
 
-// StateAt asks the child which state is at a place. It answers {} if there is none.
+// StateAt asks the child for the state at a place. The child answers {} if no state is
+// there.
 func (p pictured) StateAt(x, y float64) (observation, goal []float64, ok bool) {
 	var a answer
 	if p.err == nil {

@@ -11,13 +11,13 @@ type Chart struct {
 	Note          string // below the chart
 	X, Y          Axis
 	Log           bool    // Y is logarithmic
-	Places        []Place // where dots mark each mean; without them X has round numbers
+	Places        []Place // named below X; nil: X has round numbers, and measurements have no dots
 	Lines         []Line
-	Apart         float64 // pixels between two lines at one place
+	Apart         float64 // pixels between the dots of two lines at the same place
 	Width, Height float64 // of the area within the axes
 }
 
-// A Place is named below the axis, in two lines.
+// A Place is a number on the x axis, with its name below the axis in two lines of text.
 type Place struct {
 	X           float64
 	Name, Under string
@@ -25,24 +25,25 @@ type Place struct {
 
 // A Line joins the means of measurements at each place.
 type Line struct {
-	Name    string // written beside it
-	Tone    int    // its color, and the shape of its dots
-	Theirs  bool   // it has other people's means, and is broken
-	Dotted  bool   // it has them in another reading
+	Name    string // written beside the line
+	Tone    int    // gives its color, and the shape of its dots
+	Theirs  bool   // the means are other people's, and the line is dashed
+	Dotted  bool   // the means are other people's in another reading, and the line is dotted
 	Means   []Mean
 	Threads [][]Mean // thin lines of single measurements behind it
 }
 
-// A Mean is of measurements at x. Of other people's there is the spread alone.
+// A Mean is the mean of measurements at X. Of other people's measurements at most the
+// spread is known, and of ours each one.
 type Mean struct {
 	X, Y      float64
-	Low, High float64   // its spread, if High is larger
+	Low, High float64   // the spread, if High is larger than Low
 	Each      []float64 // the measurements
-	Bounds    []float64 // those known to be larger than a number
+	Bounds    []float64 // lower bounds of further measurements
 	Gap       bool      // no line joins it with the mean before
 }
 
-// chartStyle is the CSS of charts beside [Style].
+// chartStyle is the CSS that charts have in addition to [Style].
 const chartStyle = `.dots{stroke-dasharray:1.5 3}` +
 	`.thread{fill:none;stroke-width:.75;opacity:.45}` +
 	`.leader{stroke:#57606a;stroke:var(--soft);stroke-width:.75;fill:none}` +
@@ -84,19 +85,19 @@ func (c *Chart) Draw() *Drawing {
 	return p.Drawing
 }
 
-// A plane is the area within the axes of a chart, in pixels.
+// A plane is the area within the axes of a plot or a chart.
 type plane struct {
 	*Drawing
-	box
-	x0, x1, y0, y1 float64 // what the axes reach from and to
-	log            bool
-	marks          bool  // each place has marks
-	taken          []box // by marks and lines
-	names          []box
-	owner          int // the number of the line that is drawn
+	box                    // in pixels
+	x0, x1, y0, y1 float64 // the numbers where the axes begin and end
+	log            bool    // y is logarithmic
+	marks          bool    // measurements have dots, other people's means crosses
+	taken          []box   // by marks and lines
+	names          []box   // taken by names
+	owner          int     // the index of the line that is being drawn
 }
 
-// plane returns the area of the chart, whose range holds all that is measured.
+// plane returns the plane of the chart, with axes that reach to all measurements.
 func (c *Chart) plane() *plane {
 	const left, top, right = 34, 40, 14
 	p := &plane{Drawing: &Drawing{Title: c.Title}, log: c.Log, marks: c.Places != nil}
@@ -124,7 +125,7 @@ func (c *Chart) plane() *plane {
 	return p
 }
 
-// reach returns what the range of y has to hold.
+// reach returns the numbers that the y axis must reach.
 func (m Mean) reach() []float64 {
 	all := slices.Concat([]float64{m.Y}, m.Each, m.Bounds)
 	if m.High > m.Low {
@@ -133,7 +134,7 @@ func (m Mean) reach() []float64 {
 	return all
 }
 
-// at returns the place of numbers in the picture.
+// at returns the point of the picture where x and y are.
 func (p *plane) at(x, y float64) point {
 	right := (x - p.x0) / (p.x1 - p.x0)
 	up := (y - p.y0) / (p.y1 - p.y0)
@@ -179,7 +180,7 @@ func (c *Chart) drawAxes(p *plane) {
 	p.Height = y + 6
 }
 
-// rows returns the numbers of the y axis: 1, 2, 5, 10 and so on if it is logarithmic.
+// rows returns the numbers on the y axis: 1, 2, 5, 10 and so on if it is logarithmic.
 func (c *Chart) rows(p *plane) (at []float64) {
 	if !c.Log {
 		return ticks(p.y0, p.y1)
@@ -190,7 +191,7 @@ func (c *Chart) rows(p *plane) (at []float64) {
 	return at
 }
 
-// shift returns how far right of its places the i-th line is drawn.
+// shift returns how many pixels right of its places the i-th line is drawn.
 func (c *Chart) shift(i int) float64 {
 	middle := float64(float64(len(c.Lines)-1) / 2)
 	return float64(c.Apart * (float64(i) - middle))
@@ -228,7 +229,7 @@ func (l Line) class() string {
 	return "line"
 }
 
-// join joins means but for gaps.
+// join draws a line that joins the means, except across gaps.
 func (p *plane) join(class string, tone int, means []Mean, shift float64) {
 	for len(means) > 0 {
 		n := 1
@@ -249,13 +250,13 @@ func (p *plane) join(class string, tone int, means []Mean, shift float64) {
 	}
 }
 
-// take takes a place for the line that is drawn.
+// take notes that the line being drawn takes this box.
 func (p *plane) take(b box) {
 	b.owner = p.owner
 	p.taken = append(p.taken, b)
 }
 
-// spread draws other people's mean as a cross, on its spread.
+// spread draws other people's mean as a cross, and its spread as a bar.
 func (p *plane) spread(tone int, at point, m Mean) {
 	if m.High > m.Low {
 		low := p.at(m.X, m.Low).y
@@ -272,7 +273,7 @@ func (p *plane) cross(tone int, at point) {
 	p.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, at.x-2.5, at.y-2.5)
 }
 
-// dots draws each measurement at a place, beside others that are as high.
+// dots draws a dot for each measurement. Dots of about the same height stand side by side.
 func (p *plane) dots(tone int, x float64, m Mean) {
 	var placed []box
 	for _, y := range slices.Sorted(slices.Values(m.Each)) {
@@ -289,9 +290,9 @@ func (p *plane) dots(tone int, x float64, m Mean) {
 	}
 }
 
-const dotRoom = 2.5 // a half of what one dot keeps from another
+const dotRoom = 2.5 // half of the distance between two dots side by side
 
-// free returns the place nearest to at, beside it, that is not taken by dots.
+// free returns at or, if dots are there, the nearest free point to its left or right.
 func free(at point, placed []box) point {
 	x := at.x
 	for k := 0; slices.ContainsFunc(placed, at.around(dotRoom).meets); k++ {

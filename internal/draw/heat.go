@@ -13,18 +13,18 @@ import (
 // This file draws numbers as colors: heat maps as images of one pixel per
 // number, and the color bars that explain them.
 
-const colors = 126 // of a scale
+const colors = 126 // in a palette, besides the transparent one
 
-// Viridis colors heat maps, between nine colors of Matplotlib's map of this name,
-// which grows lighter evenly and which color-blind readers can read.
+// Viridis is the palette of heat maps. It runs through nine colors of Matplotlib's map of
+// this name, which grows lighter evenly and which color-blind readers can read.
 var Viridis = palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80, 0x5ec962, 0xaddc30, 0xfde725)
 
-// Plasma colors times, between colors of Matplotlib's map of this name that show on
-// light and on dark paper.
+// Plasma is the palette of points in time. It runs through those colors of Matplotlib's
+// map of this name that show on light and on dark paper.
 var Plasma = palette(0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f)
 
-// palette returns the colors of a scale, evenly along stops. The first of all is
-// transparent.
+// palette returns a palette whose colors run evenly through the stops. The color at index
+// 0 is transparent, and the stops begin at index 1.
 func palette(stops ...int) color.Palette {
 	p := color.Palette{color.NRGBA{}}
 	for i := range colors {
@@ -35,7 +35,7 @@ func palette(stops ...int) color.Palette {
 	return p
 }
 
-// mix returns the color at a share of the way from one to another.
+// mix returns the color at a share of the way from one color to another.
 func mix(from, to int, share float64) color.NRGBA {
 	channel := func(shift int) uint8 {
 		a := float64(from >> shift & 0xff)
@@ -45,7 +45,7 @@ func mix(from, to int, share float64) color.NRGBA {
 	return color.NRGBA{R: channel(16), G: channel(8), B: channel(0), A: 0xff}
 }
 
-// A Scale turns numbers into colors.
+// A Scale turns numbers from Low to High into colors.
 type Scale struct{ Low, High float64 }
 
 // ScaleOf returns the scale of all numbers in lists, widened to the round
@@ -65,7 +65,7 @@ func ScaleOf(lists ...[]float32) (s Scale) {
 	return s
 }
 
-// Color returns the index of x's color.
+// Color returns the index of x's color in a palette.
 func (s Scale) Color(x float64) uint8 {
 	if !(s.High > s.Low) {
 		return 1
@@ -75,9 +75,9 @@ func (s Scale) Color(x float64) uint8 {
 	return 1 + uint8(math.Round(share*(colors-1)))
 }
 
-// Image draws m into a rectangle, each of its pixels as a rectangle. It is not
-// compressed: a compressor's bytes change from one release of Go to the next, and
-// a figure's must not.
+// Image draws m into a rectangle, each pixel as a small rectangle. The PNG is not
+// compressed, because a compressor's bytes change from one release of Go to the next, and
+// a figure's bytes must not change.
 func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.NoCompression}
@@ -88,14 +88,14 @@ func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 	d.Add(`href="data:image/png;base64,%s"/>`, base64.StdEncoding.EncodeToString(b.Bytes()))
 }
 
-// Heights of a color bar's parts.
+// Heights of a color bar.
 const (
 	BarHeight   = 8
-	BarAltitude = BarHeight + 32 // with numbers and unit
+	BarAltitude = BarHeight + 32 // with the numbers and the unit below it
 )
 
-// Bar draws the colors of s from x to x+width, with its ends in numbers and their
-// unit below.
+// Bar draws the colors of s from x to x+width. Below them it writes the numbers at both
+// ends and their unit.
 func (d *Drawing) Bar(s Scale, palette color.Palette, unit string, x, y, width float64) {
 	const pieces = 42
 	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)

@@ -9,7 +9,7 @@ import (
 
 type point struct{ x, y float64 }
 
-// around returns a square.
+// around returns a square with the point in its middle and sides of twice half.
 func (a point) around(half float64) box {
 	return box{left: a.x, top: a.y, right: a.x, bottom: a.y}.wider(half)
 }
@@ -19,10 +19,10 @@ func (a point) toward(b point, share float64) point {
 	return point{a.x + float64(share*(b.x-a.x)), a.y + float64(share*(b.y-a.y))}
 }
 
-// A box is what a mark or a name takes of a picture.
+// A box is a rectangle of the picture, such as a mark or a name takes.
 type box struct {
 	left, top, right, bottom float64
-	owner                    int // the number of its line
+	owner                    int // the index of the line that takes it
 }
 
 // wider returns the box with a margin.
@@ -40,13 +40,13 @@ func (a box) meets(b box) bool {
 	return !beside && !above
 }
 
-// nearest returns the place in the box that is nearest to a point.
+// nearest returns the point of the box that is nearest to another point.
 func (a box) nearest(to point) point {
 	return point{min(max(to.x, a.left), a.right), min(max(to.y, a.top), a.bottom)}
 }
 
-// shortestFirst returns the numbers of the lines, those first whose names have the
-// fewest places.
+// shortestFirst returns the indices of the lines that have means, in the order in which
+// they get names. Lines with few means come first, because their names have few places.
 func (c *Chart) shortestFirst() (order []int) {
 	for i, l := range c.Lines {
 		if len(l.Means) > 0 {
@@ -57,7 +57,7 @@ func (c *Chart) shortestFirst() (order []int) {
 	return order
 }
 
-// along returns points of the line that joins means but for gaps.
+// along returns points along the line that joins the means, except across gaps.
 func (p *plane) along(means []Mean, shift float64) (points []point) {
 	const pieces = 12
 	for k, m := range means {
@@ -79,8 +79,8 @@ const (
 	sample     = 12 // the width of the mark before a name
 )
 
-// name writes a line's name where it costs least, with a thin line to its own if that
-// is not beside it.
+// name writes the name of line l where it costs least. If l does not pass beside the
+// name, a thin leader joins the two.
 func (p *plane) name(l Line, shift float64) {
 	width := textWidth(l.Name) + sample + 4
 	var best box
@@ -109,7 +109,7 @@ func (p *plane) name(l Line, shift float64) {
 	p.Add(`<text class="ink halo" x="%v" y="%v">%s</text>`, best.left+sample+2, best.bottom-3, l.Name)
 }
 
-// sample draws how a line looks, before its name.
+// sample draws a sample of line l, left of its name.
 func (p *plane) sample(l Line, at point) {
 	middle := point{at.x + sample/2, at.y}
 	switch {
@@ -140,8 +140,9 @@ func around(a point, width, distance float64) (all []box) {
 	return all
 }
 
-// cost returns how badly a name stands at a distance from its anchor: what it covers,
-// whether another line is near it, and whether the way to its own crosses one.
+// cost returns how badly a name stands in the box, at a distance from its anchor on the
+// line being drawn. It counts what the name covers, whether another line is near it, and
+// whether another line crosses the way to the anchor.
 func (p *plane) cost(at box, anchor point, distance float64) float64 {
 	within := at.left >= p.left && at.right <= p.Width && at.top >= p.top && at.bottom <= p.bottom
 	if !within {
@@ -168,7 +169,7 @@ func (p *plane) cost(at box, anchor point, distance float64) float64 {
 	return cost
 }
 
-// meetsOther reports whether a box meets a line other than the one that is drawn.
+// meetsOther reports whether a box meets a name, or a line other than the one being drawn.
 func (p *plane) meetsOther(b box) bool {
 	for _, other := range p.taken {
 		if other.owner != p.owner && b.meets(other) {

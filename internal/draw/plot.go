@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// roundUp returns the smallest of 1, 2 and 5 times a power of ten that is at
-// least x, which is positive.
+// roundUp rounds a positive x up to 1, 2 or 5 times a power of ten.
 func roundUp(x float64) float64 {
 	power := math.Pow10(int(math.Floor(math.Log10(x))))
 	for _, m := range []float64{1, 2, 5} {
@@ -18,7 +17,7 @@ func roundUp(x float64) float64 {
 	return 10 * power
 }
 
-// ticks returns at most six round numbers from low to high, which is larger.
+// ticks returns at most six round numbers from low to high. high is larger than low.
 func ticks(low, high float64) (at []float64) {
 	if math.IsInf(high-low, 0) {
 		return nil
@@ -32,8 +31,8 @@ func ticks(low, high float64) (at []float64) {
 	return at
 }
 
-// number writes x with at most six digits, in thousands (k) or millions (M) where
-// it is large.
+// number writes x with at most six digits, and a large x in thousands (k) or millions
+// (M).
 func number(x float64) string {
 	unit := ""
 	switch size := math.Abs(x); {
@@ -56,24 +55,24 @@ type Plot struct {
 	Width, Height float64 // of the area within the axes
 }
 
-// An Axis covers low to high, and all points.
+// An Axis reaches from Low to High, and farther if points lie outside.
 type Axis struct {
 	Name, Unit string
 	Low, High  float64
 }
 
-// A Series is a list of points joined by a line. Its place in the plot gives
-// color and shape.
+// A Series is a list of points joined by a line. Its index in Plot.Series decides its
+// color and the shape of its dots.
 type Series struct {
-	Name   string // without one it is not in the legend
+	Name   string // a series without a name is not in the legend
 	Points []Point
 }
 
-// A Point is finite.
+// A Point has finite coordinates.
 type Point struct{ X, Y float64 }
 
-// Draw draws the plot: the y axis's name above it, the x axis's below, and the
-// legend at the bottom, where it covers nothing.
+// Draw draws the plot, with the y axis's name at the top. The x axis's name and the legend
+// are below the plot, where the legend covers nothing.
 func (p *Plot) Draw() *Drawing {
 	const top, right = 26, 6
 	at := p.plane()
@@ -91,7 +90,7 @@ func (p *Plot) Draw() *Drawing {
 	return at.Drawing
 }
 
-// plane returns the plane of the plot, whose range holds all points.
+// plane returns the plane of the plot, with axes that reach to all points.
 func (p *Plot) plane() *plane {
 	at := &plane{Drawing: &Drawing{Title: p.Title}}
 	at.x0, at.x1 = p.X.Low, p.X.High
@@ -113,7 +112,8 @@ func (p *Plot) plane() *plane {
 	return at
 }
 
-// drawAxes draws both axes with their names, and numbers at columns and rows.
+// drawAxes draws both axes with their names and numbers: columns on the x axis, rows on
+// the y axis.
 func (p *Plot) drawAxes(at *plane, columns, rows []float64) {
 	at.Text(0, TextSize, "start", "ink", p.Y.title())
 	for _, row := range rows {
@@ -144,9 +144,9 @@ func widest(numbers []float64) (w float64) {
 	return w
 }
 
-const mostDots = 40 // points of a series that also have dots
+const mostDots = 40 // a series with more points is drawn without dots
 
-// draw draws the line and the points of the i-th series.
+// draw draws the line and the dots of the i-th series.
 func (s Series) draw(at *plane, i int) {
 	points := func(k int) (x, y float64) {
 		here := at.at(s.Points[k].X, s.Points[k].Y)
@@ -165,8 +165,8 @@ func (s Series) draw(at *plane, i int) {
 	}
 }
 
-// legend explains the series from y down, in as many lines as the width asks for,
-// and returns where it ends.
+// legend draws the legend from y downwards, in as many lines as it needs, and returns the
+// y where it ends.
 func (p *Plot) legend(d *Drawing, y float64) float64 {
 	const line, gap, sample = 17, 16, 24.0
 	x := 0.0

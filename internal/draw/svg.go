@@ -1,5 +1,5 @@
-// Package draw makes pictures in SVG: plots with axes and legends, heat maps and
-// mazes. It knows nothing of runs.
+// Package draw makes pictures in SVG: plots with axes and legends, charts, and heat maps.
+// It knows nothing of runs.
 package draw
 
 import (
@@ -19,21 +19,21 @@ import (
 //go:embed style.css
 var Style string
 
-// seriesTones is how many colors of series it has.
+// seriesTones is how many colors for series Style has.
 const seriesTones = 7
 
-// A Drawing is a picture in the making. Its unit is the CSS pixel, from the
-// upper left corner.
+// A Drawing is a picture to which SVG is added. Coordinates are CSS pixels from the upper
+// left corner.
 type Drawing struct {
-	Title         string // what it shows, for those who do not see it
+	Title         string // says what it shows to readers who do not see it
 	Width, Height float64
-	Style         string  // CSS of its own, beside [Style]
-	Zoom          float64 // by which its file shows it larger, 0 for 2 if it is small
+	Style         string  // CSS in addition to [Style]
+	Zoom          float64 // how much larger [Drawing.File] shows it; 0: 2 if it is small, else 1
 	body          strings.Builder
 }
 
-// Add appends SVG in the form of a format. Numbers of type float64 are written
-// short, strings are escaped, and template.HTML is SVG already.
+// Add appends SVG by a format of package fmt. A float64 is written with two decimals at
+// most, a color as #rrggbb, and a string is escaped. SVG itself is passed as template.HTML.
 func (d *Drawing) Add(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
@@ -62,12 +62,13 @@ func (d *Drawing) Text(x, y float64, anchor, class, s string) {
 // TextSize is the size of all text but headings, in pixels.
 const TextSize = 12
 
-// textWidth is about the width of s, rather too large: the fonts differ.
+// textWidth is about the width of s in pixels. It is rather too large, because fonts
+// differ.
 func textWidth(s string) float64 {
 	return float64(0.58 * TextSize * float64(utf8.RuneCountInString(s)))
 }
 
-// Place puts a copy of other into d.
+// Place puts a copy of other into d, with its upper left corner at x and y.
 func (d *Drawing) Place(other *Drawing, x, y float64) {
 	d.Add(`<g transform="translate(%v %v)">%s</g>`, x, y, other.svg())
 }
@@ -80,8 +81,7 @@ func (d *Drawing) Inline() template.HTML {
 	return svg.svg()
 }
 
-// File returns the drawing as a file of its own, with a margin; a small one is
-// shown twice as large.
+// File returns the drawing as a file of its own, with a margin and enlarged by Zoom.
 func (d *Drawing) File() []byte {
 	const margin = 6
 	width := d.Width + 2*margin
@@ -117,7 +117,7 @@ func Polyline(n int, at func(k int) (x, y float64)) template.HTML {
 	return template.HTML("M" + path.String()[1:])
 }
 
-// Dot draws the shape of series i: a disc, a square, a triangle and so on.
+// Dot draws the dot of series i at x and y: a disc, a square, a triangle and so on.
 func (d *Drawing) Dot(i int, x, y float64, hollow bool) {
 	class := "f"
 	if hollow {

@@ -10,8 +10,8 @@ import (
 	"qta/lab"
 )
 
-// Curves makes up ended runs of a method in a maze from the success of each
-// run's evaluations, 1000 steps apart. A run is solved if its last is 1.
+// Curves makes up ended runs of a method in a maze. It is given the success of each run's
+// evaluations, which are 1000 steps apart. A run is solved by the first success of 1.
 func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (runs []*lab.Record) {
 	environment, err := qta.NewMaze(maze)
 	if err != nil {
@@ -36,8 +36,8 @@ func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (ru
 	return runs
 }
 
-// Steps makes up runs that solved a maze after so many thousand steps, or that did
-// not within so many if the number is negative.
+// Steps makes up runs that solved a maze after so many thousand steps. A negative number
+// makes a run that did not solve the maze within so many thousand.
 func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.Record {
 	var all [][]float64
 	for _, n := range thousands {
@@ -50,8 +50,8 @@ func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.R
 	return Curves(p, m, maze, all...)
 }
 
-// On makes up runs that went on to a budget of as many thousand steps as they have
-// evaluations.
+// On makes up runs that went on to the end of their budgets, solved or not. A budget is
+// 1000 steps for each evaluation.
 func On(m paper.Method, success ...[]float64) []*lab.Record {
 	runs := Curves(qta.Quick(), m, "8x5", success...)
 	for i, r := range runs {
@@ -60,7 +60,8 @@ func On(m paper.Method, success ...[]float64) []*lab.Record {
 	return runs
 }
 
-// Growing makes up runs for Figure 5, each with a change of the mean value.
+// Growing makes up runs for Figure 5. In each the mean value has grown by one of the
+// numbers.
 func Growing(maze string, numbers ...float64) []*lab.Record {
 	runs := Steps(qta.Paper(), paper.QTA, maze, slices.Repeat([]int{30}, len(numbers))...)
 	for i, r := range runs {

@@ -21,14 +21,14 @@ var figuresCSV string
 //go:embed data/paper-figure4.csv
 var figure4CSV string
 
-// A Method is a curriculum, estimator or kind of replay that the paper
-// compares or argues about, as changes of a parameter set.
+// A Method is a curriculum, estimator or kind of replay that section 4 compares or
+// argues about. It is described by changes of a parameter set.
 type Method struct {
 	Name string
-	Set  []string // values for -set
+	Set  []string // the changes, each NAME=VALUE as for -set
 }
 
-// The methods.
+// The methods of section 4.
 var (
 	QTA       = Method{"QTA", nil}
 	MEGA      = Method{"MEGA", []string{"Curriculum=mega"}}
@@ -44,28 +44,28 @@ var (
 	Noise5    = Method{"noise 0.05", []string{"UncertaintyNoise=0.05"}}
 )
 
-// Methods returns all of them.
+// Methods returns all methods.
 func Methods() []Method {
 	return []Method{QTA, MEGA, VDS, HER, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
-// Own returns the name of the parameter set with which the method's authors ran
-// it, as the paper does, or "".
+// Own returns the name of the parameter set of the method's own authors, or "". The paper
+// runs MEGA and VDS with their authors' hyperparameters.
 func (m Method) Own() string {
 	return map[string]string{MEGA.Name: "mega", VDS.Name: "vds"}[m.Name]
 }
 
-// A Figure is one of the paper's.
+// A Figure is a figure of the paper.
 type Figure struct {
 	Number, About string
-	Stop          string // -stop of its runs
-	Seeds         int    // of the paper; 1 for the one agent of Figure 5
+	Stop          string // the value of -stop for its runs
+	Seeds         int    // how many the paper has; 1 for the one agent of Figure 5
 	Panels        []Panel
 }
 
 // A Panel is one picture of a figure.
 type Panel struct {
-	Name  string // of the picture in paper-figures.csv
+	Name  string // its name in paper-figures.csv
 	Title string
 	Mazes []string
 	Lines []Method
@@ -136,15 +136,15 @@ func Figures() []Figure {
 	}
 }
 
-// Recognize returns the method of p, and the name of the parameter set that the
-// method changes. It takes the method and the preset with QTA's curriculum that
-// leave the fewest other changes; these become part of the name.
+// Recognize returns the method of p, and the setting: the parameter set without the
+// method's changes. It applies each method to each preset and takes the pair that differs
+// from p in the fewest parameters. The setting is the preset's name and these differences.
 func Recognize(p qta.Params) (m Method, setting string) {
 	best := math.MaxInt
 	for _, preset := range qta.Presets() {
 		for _, candidate := range Methods() {
 			q := preset.Params
-			q.Curriculum = "qta" // the presets mega and vds imply a method
+			q.Curriculum = "qta" // or the presets mega and vds would make a method of their own
 			q = candidate.Apply(q)
 			n := len(lab.Differing(q, p))
 			if n >= best {
@@ -176,13 +176,13 @@ type Point struct {
 	Mean, Deviation     float64 // environment steps
 }
 
-// Points returns the points of Figures 2, 3 and 6, those of VDS as printed: the
-// same slice each time.
+// Points returns the points of Figures 2, 3 and 6. An index counts as 1000 steps in VDS's
+// points, too. Each call returns the same slice.
 //
-// Reading R101: the figures print the index k of an evaluation, counted from 0, so
-// that k stands for 1000 (k + 1) environment steps; Figure 6 right alone prints
-// steps. The curve of QTA is in both, one thousand apart at every maze. The paper
-// does not say whether the figures count VDS's evaluations as 2500 steps.
+// Reading R101: the figures print the index k of an evaluation, counted from 0, so that
+// k stands for 1000 (k + 1) environment steps. Only Figure 6, right, prints steps: there
+// QTA has 1000 (k + 1) at every maze, with the k of Figure 2. The paper does not say
+// whether the figures count VDS's evaluations as 2500 steps.
 var Points = sync.OnceValue(func() []Point {
 	lengths := map[string]int{}
 	var points []Point
@@ -209,11 +209,11 @@ var Points = sync.OnceValue(func() []Point {
 // rows returns the rows of embedded data without their header.
 func rows(text string) [][]string {
 	rows, _ := csv.NewReader(strings.NewReader(text)).ReadAll()
-	return rows[1:] // a panic if they cannot be read
+	return rows[1:] // panics if the text cannot be read
 }
 
 func number(text string) float64 {
-	x, _ := strconv.ParseFloat(text, 64) // 0 would be seen
+	x, _ := strconv.ParseFloat(text, 64) // the embedded files have only numbers here
 	return x
 }
 
@@ -230,8 +230,8 @@ func Success(m Method) (curve [][2]float64) {
 	return curve
 }
 
-// Of returns the point of a method and maze in a panel, in the first panel that
-// has one if panel is "", or nil.
+// Of returns the point of a method and maze in a panel, or nil if there is none. If panel
+// is "", it takes the first panel that has one.
 func Of(panel, method, maze string) *Point {
 	for _, p := range Points() {
 		if (panel == "" || p.Panel == panel) && p.Method == method && p.Maze == maze {
@@ -241,9 +241,9 @@ func Of(panel, method, maze string) *Point {
 	return nil
 }
 
-// Log returns the mean of the logarithm of the steps, as of a lognormal variable, and
-// the variance of that mean over the seeds. The paper's deviation is the population's,
-// so that the variance of one seed is 12/11 of its square.
+// Log returns the mean of the logarithm of the steps if they are lognormal, and the
+// variance of this mean over the seeds. The paper's deviation is the population's, so the
+// estimated variance of one seed is 12/11 of the deviation's square.
 func (p *Point) Log() (mean, variance float64) {
 	one := p.Deviation * p.Deviation * Seeds / (Seeds - 1)
 	variance = math.Log1p(one / (p.Mean * p.Mean))

@@ -11,15 +11,15 @@ import (
 	"qta/lab"
 )
 
-// A Figure is one of the paper's, with runs beside the paper's numbers.
+// A Figure is a figure of the paper, with our runs beside the paper's numbers.
 type Figure struct {
 	Number  string
 	Caption string
 	Drawing *draw.Drawing
 }
 
-// Figures draws the paper's Figures 2, 3, 4 and 6 with the runs of the paper's
-// learner and of the rivals' own learners, if there are any.
+// Figures draws the paper's Figures 2, 3, 4 and 6. It leaves out those without runs. QTA
+// and its variants have the paper's learner in these runs, and the rivals their own.
 func (r *Report) Figures() (figures []Figure) {
 	for _, f := range paper.Figures() {
 		var charts []*draw.Chart
@@ -65,8 +65,9 @@ var (
 	}
 )
 
-// panel draws steps against path length, ours and the paper's, where there are
-// runs of a method that the panel is about: QTA's alone are in Figure 2.
+// panel draws steps against path length, ours and the paper's. It returns nil if there
+// are no runs of the panel's methods. QTA's runs count here only in Figure 2, because the
+// other figures are about other methods.
 func (r *Report) panel(p paper.Panel) []*draw.Chart {
 	const (
 		apart  = 5 // pixels
@@ -136,7 +137,7 @@ func mazesOf(p paper.Panel) (all []draw.Place) {
 	return all
 }
 
-// ourLine returns what a method's runs needed in the mazes of a panel.
+// ourLine returns the steps that a method's runs needed in the mazes of a panel.
 func (r *Report) ourLine(set string, m paper.Method, p paper.Panel, tone int) draw.Line {
 	line := draw.Line{Name: "our " + m.Name, Tone: tone}
 	last := 0
@@ -146,7 +147,7 @@ func (r *Report) ourLine(set string, m paper.Method, p paper.Panel, tone int) dr
 			continue
 		}
 		mean := draw.Mean{X: float64(g.Length), Y: g.Mean / 1000}
-		mean.Gap = i > last+2 // more than one maze has no runs
+		mean.Gap = i > last+2 // more than one maze in between has no runs
 		last = i
 		for _, run := range g.Runs {
 			if run.Outcome.SolvedAt > 0 {
@@ -173,7 +174,8 @@ func theirLine(p paper.Panel, m paper.Method, tone int) draw.Line {
 	return line
 }
 
-// otherIndex returns the paper's points of VDS if an index of its figure is 2500 steps.
+// otherIndex returns the paper's points of VDS as they are if one index of the figure
+// stands for 2500 steps.
 func otherIndex(line draw.Line) draw.Line {
 	line.Name += " × 2.5"
 	line.Dotted = true
@@ -184,8 +186,8 @@ func otherIndex(line draw.Line) draw.Line {
 	return line
 }
 
-// figure4 draws the success with noise and without, of runs that went on to their
-// budgets, and the paper's.
+// figure4 draws success with noise and without it, in the paper and in our runs that used
+// their whole budgets.
 func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	g, _, quiet := r.Noisy(p.Lines[len(p.Lines)-1])
 	if g == nil {
@@ -224,7 +226,7 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	return charts, caption
 }
 
-// success returns the mean success of runs at each evaluation that one of them has.
+// success returns the mean success at each evaluation, over the runs that have reached it.
 func success(runs []*lab.Record) (points []draw.Mean) {
 	for k := 0; ; k++ {
 		var step int

@@ -22,25 +22,25 @@ import (
 // A Report holds runs, sorted for comparison.
 type Report struct {
 	Runs    []*lab.Record
-	Skipped []lab.Skip // files that were not used
-	Groups  []*Group   // by setting, maze and method; of different code only the newest
-	Older   []*Group   // of other code than the group of their place
-	Going   int        // runs that have not ended
-	Failed  int
-	Opening template.HTML // of the page, in place of its headline
-	Claims  template.HTML // what stands after the figures
+	Skipped []lab.Skip    // files that were not used
+	Groups  []*Group      // by setting, maze and method; only those of the newest code
+	Older   []*Group      // the groups of other code
+	Going   int           // how many runs have not ended
+	Failed  int           // how many runs have failed
+	Opening template.HTML // opens the page, instead of a headline
+	Claims  template.HTML // stands after the figures
 }
 
 // The settings with the paper's learner: with its batch, and with a smaller one.
 const Full, Quick = "paper", "quick"
 
-// A Place says where in a report a run belongs. A setting is a parameter set,
-// whatever the method.
+// A Place says where in a report a run belongs. The setting is the run's parameter set
+// without the changes that its method makes.
 type Place struct {
 	Setting, Method, Maze string
-	Family                string // the end of a paper's maze's name: "x5" or "U5"
-	Length                int    // path length of the maze, 0 where it is unknown
-	Code                  string // what the runs' program computes; a mean is of one code
+	Family                string // "x5" or "U5" in the paper's mazes, from the maze's name
+	Length                int    // path length of the maze; 0 if it is unknown
+	Code                  string // names what the runs' program computes; only runs of one code share a mean
 }
 
 // A Group holds the runs of a place.
@@ -48,19 +48,19 @@ type Group struct {
 	Place
 	All    []*lab.Record
 	Runs   []*lab.Record // those that have ended
-	Steps  []float64     // of each of these, to the solution or its budget
-	Median float64       // of the steps
-	Mean   float64       // of the steps
-	SD     float64       // of the steps: the population's deviation, as the paper's
+	Steps  []float64     // of each ended run: to the solution, or its budget
+	Median float64       // of Steps
+	Mean   float64       // of Steps
+	SD     float64       // of Steps: the population's standard deviation, as in the paper
 
-	Solved    int // how many runs
-	Untrained int // how many ended before their first update
+	Solved    int // how many runs were solved
+	Untrained int // how many runs ended before their first update
 
 	Program string       // the newest version of its runs
-	Paper   *paper.Point // nil where the paper has none
+	Paper   *paper.Point // the paper's result, or nil
 }
 
-// New sorts what was collected.
+// New returns the report on the runs of a collection.
 func New(c *lab.Collection) *Report {
 	r := &Report{Skipped: slices.Clone(c.Skipped)}
 	groups := map[Place]*Group{}
@@ -90,7 +90,8 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// compareRuns orders runs by seed. Of copies of one run the longest comes first.
+// compareRuns orders runs by seed, and of one seed by version. Of copies of one run the
+// longest comes first.
 func compareRuns(a, b *lab.Record) int {
 	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
 	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
@@ -98,7 +99,8 @@ func compareRuns(a, b *lab.Record) int {
 	return cmp.Or(bySeed, byVersion, longest)
 }
 
-// sort sets the groups and the older ones, which follow the newest of their place.
+// sort sets r.Groups to the first group of each setting, maze and method, and r.Older to
+// the others.
 func (r *Report) sort(groups map[Place]*Group) {
 	for _, g := range slices.SortedFunc(maps.Values(groups), (*Group).compare) {
 		g.Program = g.version()
@@ -111,21 +113,21 @@ func (r *Report) sort(groups map[Place]*Group) {
 	}
 }
 
-// All returns all groups, those of older code last.
+// All returns all groups. Those of older code come last.
 func (r *Report) All() []*Group { return slices.Concat(r.Groups, r.Older) }
 
 // A places finds the places of runs.
 type places struct {
-	found   map[string]Place             // by identity, because to find one takes time
-	answers map[string][]lab.Fingerprint // by name of environment: what those of this name answered
+	found   map[string]Place             // by the run's identity, because finding a place takes time
+	answers map[string][]lab.Fingerprint // by name: one for each different environment of this name
 }
 
 func newPlaces() places {
 	return places{found: map[string]Place{}, answers: map[string][]lab.Fingerprint{}}
 }
 
-// of returns the place of a run. Environments that answer otherwise have different
-// names.
+// of returns the place of a run. If environments of one name answer differently, their
+// places get different names.
 func (p places) of(id lab.Identity) Place {
 	answers := id.Fingerprint
 	id.Seed, id.Fingerprint = 0, nil
@@ -141,8 +143,8 @@ func (p places) of(id lab.Identity) Place {
 	return at
 }
 
-// environment returns which of the environments of a name answered so. One whose
-// answers are unknown is taken for the first.
+// environment returns the index of the environment that gave these answers, among those
+// of its name. Unknown answers agree with the first one.
 func (p places) environment(name string, answers lab.Fingerprint) int {
 	known := p.answers[name]
 	for i, before := range known {
@@ -157,8 +159,8 @@ func (p places) environment(name string, answers lab.Fingerprint) int {
 	return len(known)
 }
 
-// unmoved has what two sets have computed since the first of their records, which
-// name no code.
+// unmoved has the codes of two sets. The first records of these sets name no code, but
+// the sets still compute what they computed then.
 var unmoved = map[string]string{"mega": "fused 9e77997f7afacd0e", "vds": "fused f72c2d59c687eacb"}
 
 // placeOf returns the place of a run whose environment is the only one of its name.
@@ -177,7 +179,7 @@ func placeOf(id lab.Identity) Place {
 		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
 	}
 	if len(id.Map) == 0 {
-		if _, err := qta.NewMaze(id.Environment); err == nil { // an environment of one's own with a maze's name
+		if _, err := qta.NewMaze(id.Environment); err == nil { // a user's environment with a maze's name
 			at.Maze += " (no maze)"
 		}
 		return at
@@ -223,7 +225,7 @@ func (p Place) compare(q Place) int {
 	return cmp.Or(setting, maze, cmp.Compare(methodNumber(p.Method), methodNumber(q.Method)))
 }
 
-// presetOf returns the number of the preset that a setting is, or a change of.
+// presetOf returns the index of the preset that a setting is, or that it changes.
 func presetOf(setting string) int {
 	i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return strings.HasPrefix(setting+" ", p.Name+" ") })
 	if i < 0 {
@@ -232,12 +234,12 @@ func presetOf(setting string) int {
 	return i
 }
 
-// methodNumber returns the place of a method among the paper's.
+// methodNumber returns the index of a method among the paper's methods.
 func methodNumber(name string) int {
 	return slices.IndexFunc(paper.Methods(), func(m paper.Method) bool { return m.Name == name })
 }
 
-// sum sums up the runs that have ended.
+// sum fills g with statistics of the runs that have ended.
 func (g *Group) sum() {
 	for _, run := range g.All {
 		if run.Ended() {
@@ -273,7 +275,7 @@ func untrained(run *lab.Record) bool {
 	return run.Ended() && run.State != lab.Failed && steps <= starts
 }
 
-// count returns how many runs count.
+// count returns for how many runs counts is true.
 func count(runs []*lab.Record, counts func(*lab.Record) bool) (n int) {
 	for _, run := range runs {
 		if counts(run) {
@@ -286,7 +288,7 @@ func count(runs []*lab.Record, counts func(*lab.Record) bool) (n int) {
 // N returns how many runs have ended.
 func (g *Group) N() int { return len(g.Runs) }
 
-// Bound reports whether the mean is a lower bound: a run is unsolved.
+// Bound reports whether the mean is a lower bound, because some run is unsolved.
 func (g *Group) Bound() bool { return g.N() > g.Solved }
 
 // mean returns the mean of numbers.
@@ -308,14 +310,14 @@ func (r *Report) Group(setting string, m paper.Method, maze string) *Group {
 	return nil
 }
 
-// Which returns the ended runs that count.
+// Which returns the ended runs for which counts is true.
 func (g *Group) Which(counts func(*lab.Record) bool) []*lab.Record {
 	return slices.DeleteFunc(slices.Clone(g.Runs), func(r *lab.Record) bool { return !counts(r) })
 }
 
-// Learner returns the setting in which a method is compared with QTA. A method without a
-// setting of its authors' has QTA's, with the smaller batch unless more runs have the
-// paper's.
+// Learner returns the setting in which a method is compared with QTA. This is the setting
+// of the method's own authors, if there is one. Otherwise it is Full if more of the
+// method's runs have Full than Quick, and else Quick.
 func (r *Report) Learner(m paper.Method) string {
 	runs := map[string]int{}
 	for _, g := range r.Groups {
@@ -329,8 +331,8 @@ func (r *Report) Learner(m paper.Method) string {
 	return cmp.Or(m.Own(), Quick)
 }
 
-// Most looks among a method's groups with QTA's learner. It returns the group with the
-// most runs that count, and these runs.
+// Most returns a method's group with the most ended runs for which counts is true, and
+// these runs. It looks at the paper's mazes with the settings Full and Quick.
 func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, runs []*lab.Record) {
 	for _, other := range r.Groups {
 		ofLearner := other.Setting == Full || other.Setting == Quick
@@ -346,9 +348,10 @@ func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, 
 	return g, runs
 }
 
-// Noisy returns the runs with noise m and the group that they are of, and runs without
-// noise of the same learner, maze and code. All went on to their budgets, as unsolved runs
-// do. It returns nil if there are no runs of one of the two kinds.
+// Noisy returns the runs with noise m and their group, and the runs without noise that
+// have the same setting, maze and code. All these runs used their whole budgets, because
+// they did not solve the maze or did not stop when they had. Noisy returns nil if there are
+// no runs with noise or none without.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	wentOn := func(r *lab.Record) bool {
 		return r.State == lab.Finished && (r.Limits.Stop == lab.StopNever || r.Outcome.SolvedAt == 0)
@@ -359,7 +362,7 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	}
 	beside := g.Place
 	beside.Method = paper.QTA.Name
-	for _, q := range r.All() { // the newest code may have none
+	for _, q := range r.All() { // also of older code, if the runs with noise are
 		if q.Place == beside {
 			quiet = q.Which(wentOn)
 		}
@@ -370,7 +373,8 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	return g, noisy, quiet
 }
 
-// Figure5 returns the ended runs on Figure 5's maze with the paper's learner.
+// Figure5 returns the finished runs on Figure 5's maze with setting Full, if they have the
+// numbers of Figure 5.
 func (r *Report) Figure5() []*lab.Record {
 	g := r.Group(Full, paper.QTA, paper.Figure5Maze)
 	if g == nil {

@@ -41,13 +41,14 @@ func Fill(t interface{ Execute(io.Writer, any) error }, data any) []byte {
 // Style returns the page's CSS.
 func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + css) }
 
-// thousands writes steps for people.
+// thousands writes steps in thousands, with one decimal.
 func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
 
 // Going returns how many runs have not ended.
 func (g *Group) Going() int { return len(g.All) - g.N() }
 
-// Each writes the steps of each run, and where training first found the goal.
+// Each writes the thousands of steps of each run, and in brackets the step at which
+// training first found the goal.
 func (g *Group) Each() string {
 	var list []string
 	for _, run := range g.Runs {

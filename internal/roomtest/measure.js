@@ -1,5 +1,5 @@
-// overlaps lists the texts of pictures that overlap each other, reach out of
-// their picture or are shown at less than 12 pixels.
+// overlaps lists the texts of pictures that overlap each other, reach out of their picture
+// or are smaller than 12 pixels.
 function overlaps(page) {
 	const out = [];
 	for (const svg of page.querySelectorAll("svg")) {
@@ -16,6 +16,7 @@ function overlaps(page) {
 	return out;
 }
 
+// channels returns the opacity a and the relative luminance of a CSS color.
 function channels(color) {
 	const [r, g, b, a = 1] = color.match(/[\d.]+/g).map(Number);
 	return {a, light: [r, g, b].reduce((sum, c, i) => {
@@ -24,8 +25,8 @@ function channels(color) {
 	}, 0)};
 }
 
-// faint lists the texts with a contrast below 4.5 to 1, which the Web Content
-// Accessibility Guidelines ask for.
+// faint lists the texts whose contrast is below 4.5 to 1, the least that the Web Content
+// Accessibility Guidelines allow.
 function faint(page) {
 	const out = [], style = e => page.defaultView.getComputedStyle(e);
 	for (const e of page.querySelectorAll("body *")) {
@@ -40,7 +41,7 @@ function faint(page) {
 	return out;
 }
 
-// strays lists what reaches out of the page, but for what scrolls by itself.
+// strays lists what reaches out of the page, except for elements that scroll.
 function strays(page) {
 	const root = page.documentElement, out = [];
 	if (root.scrollWidth > root.clientWidth) out.push("it is " + root.scrollWidth + " wide");
@@ -49,8 +50,8 @@ function strays(page) {
 	return out;
 }
 
-// barred lists what keeps out people who use a keyboard or a screen reader, by rules of
-// axe-core: landmarks, headings, names, and what color alone says.
+// barred lists what keeps out people who use a keyboard or a screen reader. It follows
+// rules of axe-core about landmarks, headings, names, and links that only color shows.
 function barred(page) {
 	const out = [], all = selector => [...page.querySelectorAll(selector)].filter(e => e.checkVisibility());
 	const report = (fault, e) => out.push(fault + ": " + (e.id || e.textContent.trim()).slice(0, 40));
@@ -84,8 +85,8 @@ function barred(page) {
 	return out;
 }
 
-// The test's function is called measure; the first faults in all frames become the
-// text of this page.
+// This page's text becomes the first five faults in each frame. measure is the test's own
+// function.
 onload = () => {
 	const found = [...document.querySelectorAll("iframe")].flatMap(frame => {
 		const page = frame.contentDocument, faults = [...measure(frame, page), ...overlaps(page), ...strays(page), ...faint(page), ...barred(page)];

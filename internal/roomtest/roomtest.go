@@ -1,5 +1,5 @@
-// Package roomtest has what the tests of the command, its rooms and the documents
-// share: files, mazes, and a look at pages in Chromium.
+// Package roomtest has what the tests of several packages share: files, mazes, and a look
+// at pages in Chromium.
 package roomtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"qta"
 )
 
-// Long skips a test that takes seconds where -short asks for the quick ones.
+// Long skips a test that takes seconds if -short asks for quick tests.
 func Long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -56,7 +56,7 @@ func Has(t testing.TB, text string, parts ...string) {
 	}
 }
 
-// Picture fails if an SVG is no XML, or has a coordinate that is no number.
+// Picture fails if an SVG is not XML, or has a coordinate that is not a finite number.
 func Picture(t testing.TB, svg string) {
 	t.Helper()
 	err := xml.Unmarshal([]byte(svg), new(any))
@@ -78,11 +78,10 @@ func Maze(t testing.TB, name string) *qta.Maze {
 //go:embed measure.js
 var measure string
 
-// Look shows a page at the widths of a telephone and of screens, light and dark,
-// and looks for the faults of measure.js, and for those that a function lists, which
-// is given as its body in JavaScript and sees page, the document, and frame, the
-// element around it. Look skips the test where tests are to be short or Chromium
-// does not run.
+// Look shows a page at the widths of a telephone and of screens, light and dark. It fails
+// for each fault that measure.js finds, and for each that function returns in a list.
+// function is the body of a JavaScript function. It sees page, the document, and frame,
+// the iframe around it. Look skips the test with -short, or if Chromium does not run.
 func Look(t *testing.T, page, function string) {
 	t.Helper()
 	Long(t)
@@ -100,11 +99,11 @@ func Look(t *testing.T, page, function string) {
 	}
 }
 
-// frames returns a page that measures another one in frames, each of a width and a color
-// scheme.
+// frames returns a page that shows another one in several frames and measures it there.
+// Each frame has a width and a color scheme.
 func frames(page, function string) string {
 	var b strings.Builder
-	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // or the browser guesses, not always well
+	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // a browser may guess the charset wrong
 	for _, scheme := range []struct{ name, applies string }{{"light", " not all"}, {"dark", " all"}} {
 		inScheme := strings.ReplaceAll(page, "(prefers-color-scheme:dark)", scheme.applies)
 		for _, width := range []int{400, 1000, 1400} {
@@ -116,7 +115,7 @@ func frames(page, function string) string {
 	return b.String()
 }
 
-// browse opens a page in Chromium and returns what its scripts have made of it.
+// browse opens a page in Chromium and returns the page as its scripts have changed it.
 func browse(t *testing.T, page string) (string, error) {
 	t.Helper()
 	chromium := "chromium"

@@ -1,5 +1,5 @@
-// Package words holds the helpers for the command's texts: counts, words of
-// command lines, and errors, with a type for bad input.
+// Package words holds helpers for the command's texts: counts, quoted words of command
+// lines, and errors, with a type for bad input.
 package words
 
 import (
@@ -18,7 +18,7 @@ import (
 // An InputError is a mistake in what the user gave.
 type InputError struct{ error }
 
-// Unwrap returns what the mistake came from.
+// Unwrap returns the error that the mistake came from.
 func (e InputError) Unwrap() error { return e.error }
 
 // BadInput returns an InputError.
@@ -42,9 +42,10 @@ func BadFile(err error, format string, args ...any) error {
 	return BadInput(format, args...)
 }
 
-const MostText, MostAgent = 64 << 20, 16 << 30 // bytes of a file that is read
+const MostText, MostAgent = 64 << 20, 16 << 30 // largest file that is read, in bytes
 
-// ReadFile reads a regular file up to a size. Others may never end, or never begin.
+// ReadFile reads a regular file of at most so many bytes. Other kinds of file, such as a
+// pipe, may never begin or never end.
 func ReadFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -58,8 +59,8 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Cause returns what is behind an error of a file operation, whose paths the
-// caller names.
+// Cause returns the system's error behind a failed file operation, without the paths. The
+// caller names the paths.
 func Cause(err error) error {
 	if cause, ok := errors.AsType[syscall.Errno](err); ok {
 		return cause
@@ -71,9 +72,9 @@ func Cause(err error) error {
 // library's errors have.
 func Bare(err error) string { return Plain(strings.TrimPrefix(err.Error(), "qta: ")) }
 
-// Text returns a text from anywhere as UTF-8 that terminals, browsers and
-// parsers only show, line by line. Lines end in "\n", even in templates that
-// Git for Windows has checked out with "\r\n".
+// Text makes a text from anywhere safe to show in terminals, browsers and parsers. The
+// result is valid UTF-8, and its only control characters are tabs and ends of lines. Lines
+// end in "\n", even in templates that Git for Windows has checked out with "\r\n".
 func Text(text string) string {
 	return strings.Map(func(r rune) rune {
 		control := unicode.IsControl(r) && r != '\n' && r != '\t'
