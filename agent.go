@@ -14,7 +14,8 @@ import (
 )
 
 // This file is the agent as its user sees it. It makes an agent, answers questions about
-// it, and plays an interrupted episode again before training continues.
+// it, and takes a curriculum of the user's own. It also plays an interrupted episode again
+// before training continues.
 
 // An Agent is QTA in training: networks, replay, and the curriculum's state. It
 // is not safe for concurrent use. Its memory and its checkpoints grow with its
@@ -41,7 +42,7 @@ type Agent struct {
 	// Training.
 
 	step         int // environment steps taken
-	updates      int // updates made: for departures
+	updates      int // updates made: for departures (authors.go, beyond.go, baseline*.go)
 	foundAt      int // the first step that ended at the environment's goal, or 0
 	goalsSet     int
 	goalsReached int
@@ -59,7 +60,7 @@ type Agent struct {
 	desired      []float64 // the environment's goal
 	goal         []float64 // the goal pursued
 	firstGoal    bool      // goal is the episode's first: for departures
-	reached      bool      // goal has been reached
+	reached      bool      // goal has been reached since it was set
 	episodeStart rand.PCG  // the environment's generator before the episode's reset
 
 	// Chance, a generator for each purpose.
@@ -67,18 +68,19 @@ type Agent struct {
 	exploration stream
 	environment stream
 	draws       stream // for the replay
-	learning    stream // for the pair M and the target's noise
+	learning    stream // for the pair M of Equation 1, and noise on its a' (authors.go)
 	goalDraws   stream
 
 	attachment []byte // the user's bytes, saved with the agent
 	workers    *workers
-	batch      batch // memory of an update
+	batch      batch // the minibatch of an update, in memory that each update uses again
 }
 
 type losses struct{ critic, head, policy float64 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
-// its randomness comes from seed. The error names a parameter or a size.
+// its randomness comes from seed. The error names what is not allowed: a parameter, or
+// the sizes.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -87,7 +89,9 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		return nil, fmt.Errorf("qta: environment sizes %+v, allowed are 1 and above", sizes)
 	}
 	a := &Agent{
-		params: p, sizes: sizes, seed: seed,
+		params:     p,
+		sizes:      sizes,
+		seed:       seed,
 		stateScale: newNormalizer(sizes.Observation, &p),
 		goalScale:  newNormalizer(sizes.Goal, &p),
 		replay:     newReplay(sizes, p.Horizon),
@@ -104,7 +108,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	a.assemble(newStream(seed, forInitialization).Rand)
+	a.assemble(newStream(seed, forInitialization).Rand) // networks and parts
 	a.episodeStart = *a.environment.pcg
 	return a, nil
 }
@@ -157,8 +161,8 @@ func (a *Agent) SolvedAt() int {
 	return 0
 }
 
-// Digest returns the SHA-256 of all networks' parameters, targets included, in hex. The
-// moving average of UncertaintyPolyak is left out.
+// Digest returns the SHA-256 of all networks' parameters, targets included, in hex. It
+// leaves out the moving average that UncertaintyPolyak adds.
 func (a *Agent) Digest() string {
 	h := sha256.New()
 	for _, params := range a.parameters() {
@@ -167,12 +171,12 @@ func (a *Agent) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// The following methods query an agent, also about another environment than its own. They
-// change nothing in training.
+// The following methods query an agent, also about an environment in which it did not
+// train. They change nothing in training.
 
 // Value returns, for each observation and goal, the mean over the critics of Q(s, π(s,
 // g), g), in discounted rewards and not clipped. It panics unless there are as many goals
-// as observations, all with the agent's [Sizes] and numbers within ±1e12.
+// as observations. All must have the agent's [Sizes], and numbers within ±1e12.
 func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	values := a.policyValues(a.pun, observations, goals)
 	mean := make([]float64, len(goals))
@@ -184,15 +188,15 @@ func (a *Agent) Value(observations, goals [][]float64) []float64 {
 	return mean
 }
 
-// policyValues returns Q(s, π(s, g), g) by each critic of u for each state and its goal:
-// critics by states.
+// policyValues returns Q(s, π(s, g), g) by each critic of u, for each state and its goal.
+// The result is critics by states.
 func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32 {
 	x := a.rows(states, goals)
 	values := make([][]float32, len(u.critics))
 	for lo := 0; lo < x.rows; lo += chunkRows {
 		hi := min(lo+chunkRows, x.rows)
 		chunk := x.slice(lo, hi)
-		a.policy.act(a.policy.net, chunk)
+		a.policy.act(a.policy.net, chunk) // writes π(s, g) into the rows
 		for i, c := range u.critics {
 			q := c.q.infer(u.pass, chunk)
 			values[i] = append(values[i], q.elements()...)
@@ -219,9 +223,9 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 	return x
 }
 
-// Uncertainty returns Equation 5 for each observation and goal, in the heads' unit, even
-// if the agent chooses goals by another estimate ([Survey]). The seed decides the d
-// actions. It panics as [Agent.Value] does.
+// Uncertainty returns Equation 5 for each observation and goal, in the unit of what the
+// heads predict. An agent may choose its goals by another estimate, which [Agent.Survey]
+// returns. The seed decides the d actions. Uncertainty panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	actions := drawActions(newStream(seed, forSurvey), a.pun.d, len(goals), a.sizes.Action)
 	return a.pun.uncertainty(a.rows(observations, goals), actions, HeadDeviation)
@@ -236,15 +240,16 @@ type Survey struct {
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
-// Survey asks the agent about points, and draws samples of them as goals. A point is an
-// observation and the goal achieved there; start is an observation. desired is the
-// environment's goal, which UncertaintyGoal may use. All chance depends only on the seed
-// and the step. Survey panics as [Agent.Value] does.
+// Survey asks the agent about points, and draws goals among them, as many as samples says.
+// A point is an observation and the goal achieved there. start is an observation. desired
+// is the environment's goal, which the critics get if UncertaintyGoal is "desired". All
+// chance depends only on the agent's seed and step. Survey panics as [Agent.Value] does.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}
 	}
-	rng := newStream(a.seed, forSurvey+uint64(a.step)<<8)
+	purpose := forSurvey + uint64(a.step)<<8 // other random numbers at each step
+	rng := newStream(a.seed, purpose)
 	c := candidates{states: observations, goals: goals, desired: desired, now: start}
 	var s Survey
 
@@ -255,8 +260,8 @@ func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64
 	// Reading R92: the caption's "value function for all states" is the value of
 	// every point as a goal from the start.
 	//
-	// Reading R93: this value is of the policy's action and is not clipped; the authors'
-	// script takes the action zero and clips at -50.
+	// Reading R93: this value is for the policy's action, and it is not clipped. The
+	// authors' script takes the value for the action zero, and clips it at -50.
 	starts := slices.Repeat([][]float64{start}, len(goals))
 	s.Value = a.Value(starts, goals)
 
@@ -278,20 +283,20 @@ func (a *Agent) State() State {
 	}
 }
 
-// Observation returns a copy of the observation where environment step i began. Together
-// with [Agent.Achieved] of the same i it is a candidate.
+// Observation returns a copy of the observation where environment step i began, or of the
+// current one if i is Steps(). It panics unless 0 <= i <= Steps().
 func (a *Agent) Observation(i int) []float64 {
 	return a.before(i, a.replay.observation, a.observation)
 }
 
-// Achieved returns a copy of the goal achieved where environment step i began, a
-// candidate of QTA's. If i is Steps(), it is the goal achieved now. It panics unless 0 <=
-// i <= Steps().
+// Achieved returns a copy of the goal achieved where environment step i began, or of the
+// one achieved now if i is Steps(). For a smaller i, this goal and [Agent.Observation] of i
+// are a candidate of QTA. Achieved panics unless 0 <= i <= Steps().
 func (a *Agent) Achieved(i int) []float64 {
 	return a.before(i, a.replay.achieved, a.achieved)
 }
 
-// before returns a copy of vector i of a column, or of now if i is Steps().
+// before returns a copy of vector i of a column, or a copy of now if i is Steps().
 func (a *Agent) before(i int, c column, now []float64) []float64 {
 	if i < 0 || i > a.step {
 		panic(fmt.Sprintf("qta: step %d of %d", i, a.step))
@@ -302,9 +307,9 @@ func (a *Agent) before(i int, c column, now []float64) []float64 {
 	return slices.Clone(now)
 }
 
-// Goals returns, in order, the goals that the agent set itself in the environment steps
-// from, ..., to-1. One is set where each episode begins, and one where the goal changes.
-// It panics unless 0 <= from <= to <= Steps().
+// Goals returns, in order, the goals that the agent began to pursue in the environment
+// steps from, ..., to-1. These are each episode's first goal, and each goal that differs
+// from the goal of the step before. Goals panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
@@ -312,7 +317,8 @@ func (a *Agent) Goals(from, to int) [][]float64 {
 	var goals [][]float64
 	for i := from; i < to; i++ {
 		g := a.replay.goal.at(i)
-		if i%a.params.Horizon == 0 || !slices.Equal(g, a.replay.goal.at(i-1)) {
+		first := i%a.params.Horizon == 0
+		if first || !slices.Equal(g, a.replay.goal.at(i-1)) {
 			goals = append(goals, slices.Clone(g))
 		}
 	}
@@ -330,14 +336,14 @@ func (a *Agent) checkSizes(env Env) error {
 var (
 	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; " +
 		"in a single one an evaluation would break off the running episode")
-	errHalfway = errors.New("qta: the agent is inside an environment step and cannot train on; " +
+	errHalfway = errors.New("qta: the agent is inside an environment step and can be neither trained nor saved; " +
 		"save it in AfterStep or AfterEvaluation, or after Train has returned nil or its context's cause, " +
-		"and continue from there")
+		"and continue from that checkpoint")
 	errTraining = errors.New("qta: the agent is in training: " +
 		"functions that Train calls cannot train it, load it or change its curriculum")
 )
 
-// same reports whether two environments are the same instance.
+// same reports whether two environments are the same instance, whether [Scaled] or not.
 func same(a, b Env) bool {
 	a, b = unscaled(a), unscaled(b)
 	comparable := reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable()
@@ -367,11 +373,11 @@ func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) 
 
 // reenter brings a new environment to where the running episode stands. An environment
 // depends only on its generator and the actions, so that playing the episode again leads
-// to the same state. From here on the agent uses the environment's own state. On another
-// machine its rounding may differ from the replay's.
+// to the same state. On another machine the environment may round differently. The agent
+// therefore continues from the state that the environment returns, not from the saved one.
 //
 // A loaded agent may be given another environment by mistake. To find that out, it first
-// repeats its first ten episodes, or their first 1000 steps.
+// repeats its first ten episodes, but at most 1000 steps.
 func (a *Agent) reenter(ctx context.Context) error {
 	if a.loaded {
 		rng := newStream(a.seed, forEnvironment)
@@ -381,16 +387,17 @@ func (a *Agent) reenter(ctx context.Context) error {
 		}
 		a.loaded = false
 	}
-	done := a.step % a.params.Horizon
-	if done == 0 {
+	played := a.step % a.params.Horizon // steps of the running episode
+	if played == 0 {
 		return nil
 	}
 	*a.environment.pcg = a.episodeStart
-	s, err := a.playAgain(ctx, a.environment.Rand, a.step-done, a.step)
+	s, err := a.playAgain(ctx, a.environment.Rand, a.step-played, a.step)
 	if err != nil {
 		return err
 	}
-	if _, i := FirstJump([][]float64{a.desired}, [][]float64{s.Desired}); i >= 0 {
+	_, i := FirstJump([][]float64{a.desired}, [][]float64{s.Desired}) // i is -1 if the goal is the same
+	if i >= 0 {
 		name := fmt.Sprintf("number %d of the desired goal", i)
 		return changedError(a.step, name, a.desired[i], s.Desired[i])
 	}
@@ -426,7 +433,7 @@ func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err 
 		now = append(now, slices.Concat(last.Observation, last.Achieved))
 	}
 	t, i := FirstJump(was, now)
-	if t < 0 {
+	if i < 0 {
 		return last, nil
 	}
 	name := fmt.Sprintf("number %d of the observation", i)
@@ -440,11 +447,11 @@ func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err 
 // rounding.
 func changedError(step int, name string, was, now float64) error {
 	return &EnvError{step, fmt.Sprintf("%s is %v where it was %v before the interruption: the environment has "+
-		"changed, takes chance from elsewhere than Reset's generator, or rounds differently on this machine "+
-		"where a last digit decides what happens", name, now, was)}
+		"changed, takes chance from elsewhere than Reset's generator, or rounds differently on this machine, "+
+		"and a last digit decides what happens", name, now, was)}
 }
 
-// parameters returns all networks, in a fixed order.
+// parameters returns the parameters of all networks, in a fixed order.
 func (a *Agent) parameters() []parameterVector {
 	own := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
 	return slices.Concat(own, a.pun.parameters("critic"), a.curriculum.networks())
@@ -453,7 +460,7 @@ func (a *Agent) parameters() []parameterVector {
 // A NumericError reports that the arithmetic of training has failed: a loss or
 // a parameter is NaN or infinite.
 type NumericError struct {
-	Step    int    // environment steps taken, or updates of a [PUN]
+	Step    int    // environment steps taken; if a [PUN] reports it, updates made
 	Network string // where Value is, such as "policy"
 	Value   float64
 }
@@ -486,22 +493,23 @@ func checkParameters(step int, all []parameterVector) error {
 
 // A Curriculum chooses the goals that an agent pursues in training: see
 // [Agent.SetCurriculum]. Learning, hindsight and exploration follow the
-// parameters. If it has state of its own, it saves that state by
+// agent's [Params]. A Curriculum with state of its own saves that state by
 // [Agent.Attach].
 type Curriculum interface {
 	// NextGoal returns the goal to pursue next, in the environment's units. If first is
 	// true, this is an episode's first goal. Otherwise a goal was just reached, and nil
 	// keeps that goal. The slice is copied. An error ends training.
 	//
-	// All chance comes from rng, which is saved with the agent; rng.Uint64() gives a
-	// method its seed. NextGoal may call every method that changes nothing, such as
-	// [Agent.State], [Agent.Observation], [Agent.Achieved] and [Agent.Uncertainty].
+	// All chance comes from rng, which is saved with the agent. NextGoal may call every
+	// method of the agent that changes nothing, such as [Agent.State], [Agent.Observation],
+	// [Agent.Achieved] and [Agent.Uncertainty]. If a method needs a seed, give it
+	// rng.Uint64().
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 
-// SetCurriculum replaces the curriculum that Params.Curriculum names. Calling
-// it within Train is an error. An agent that was saved with a curriculum of its
-// own trains only after SetCurriculum gives it one again. c must not be nil.
+// SetCurriculum replaces the curriculum that Params.Curriculum names. Within Train it
+// returns an error. A checkpoint does not hold c: after loading, SetCurriculum must be
+// called again before Train. c must not be nil.
 func (a *Agent) SetCurriculum(c Curriculum) error {
 	if a.env != nil {
 		return errTraining

@@ -20,13 +20,14 @@ type authorsLearner struct {
 // update is one step of every network.
 //
 // Reading R48: the policy is updated "as in DDPG", whose Algorithm 1 updates critic and
-// policy on one minibatch. The paper's learner does the same.
+// policy on one minibatch, and so does the paper's learner. The authors' policy has a
+// minibatch of its own.
 //
-// Reading R50: Equation 4 sums over B, the critics' minibatch. The authors' heads
-// learn from transitions with the goals pursued, drawn by episode.
+// Reading R50: Equation 4 sums over B, the critics' minibatch. The authors' heads have a
+// minibatch of their own, which is drawn by episode and keeps the goals pursued.
 //
-// Reading R52: the paper has no weight decay. The authors' begins with the first perfect
-// evaluation, and so makes training depend on evaluations.
+// Reading R52: the paper has no weight decay. In the authors' code it begins with the
+// first perfect evaluation, and so makes training depend on evaluations.
 func (l *authorsLearner) update(a *Agent) error {
 	u := a.pun
 	b := &a.batch
@@ -40,7 +41,7 @@ func (l *authorsLearner) update(a *Agent) error {
 		return err
 	}
 	a.updates++
-	if a.SolvedAt() > 0 {
+	if a.SolvedAt() > 0 { // after a perfect evaluation
 		u.decayWeights()
 	}
 
@@ -51,12 +52,14 @@ func (l *authorsLearner) update(a *Agent) error {
 	}
 	u.heads.targets(u, b, a.learning)                     // Equation 1
 	a.losses.critic = l.termGradients(u, b, u.criticTerm) // Equation 2
-	l.descend(u, true, false)
+	l.finishGradients(u)
+	u.stepCritics()
 	a.sampler.prioritize(b)
 	u.follow() // Equation 3
 
 	a.losses.head = l.termGradients(u, &l.headBatch, u.headTerm) // predictiveNorm
-	l.descend(u, false, true)
+	l.finishGradients(u)
+	u.stepHeads()
 
 	a.losses.policy = a.policyGradient(l.policyBatch.x)
 	a.policy.adam.step()
@@ -90,7 +93,7 @@ func (u *ensemble) authorsEnsemble() {
 	}
 }
 
-// L2 in the optimizers of critics and of heads.
+// The coefficients of the weight decay (L2) of critics and of heads.
 const (
 	criticDecay = 1e-9
 	headDecay   = 2.5e-10
@@ -104,7 +107,7 @@ func (u *ensemble) decayWeights() {
 }
 
 // An episodeSampler draws an episode uniformly, and then one of its transitions. The
-// running episode has fewer transitions, so each of them is likelier.
+// running episode has fewer transitions, so each of these is likelier to be drawn.
 type episodeSampler struct{ uniformSampler }
 
 func (s episodeSampler) draw(rng stream) int {
@@ -147,7 +150,7 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	return sum / float64(rows)
 }
 
-// The standard deviation and the largest magnitude of noise on a', in actions.
+// The standard deviation and the largest magnitude of the noise that smooth adds to a'.
 const (
 	targetNoise     = 0.2
 	targetNoiseClip = 0.5
@@ -166,8 +169,8 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 }
 
 // An authorsEstimator estimates uncertainty in the agent's current state if the
-// candidates are for an episode's first goal. In the authors' code the threshold's filter
-// replaces the candidates' states by that state.
+// candidates are for an episode's first goal. In the authors' code the filter by the
+// threshold replaces the candidates' states by the current state.
 //
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
 type authorsEstimator struct{ estimator }

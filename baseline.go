@@ -5,17 +5,19 @@ import (
 	"slices"
 )
 
-// This file holds what the paper compares QTA and its parts with, except MEGA and VDS.
-// These are HER's goals, the noise of Figure 4, priorities by TD error (Figure 3), and
-// for Figure 6 the disagreement of Q-values, Bootstrapped Q-networks and Deep Ensembles.
-// The file also has the learner and the explorer for updates and random actions that
-// differ from the paper's.
+// This file holds what the paper compares QTA and its parts with, except MEGA and VDS,
+// which have their own files. It has HER's goals, the noise of Figure 4, and priorities
+// by TD error (Figure 3). For Figure 6 it has the disagreement of Q-values, Bootstrapped
+// Q-networks and Deep Ensembles. It also has generalExplorer and generalLearner, which
+// add to the paper's explorer and learner what MEGA, VDS, the authors' code and [Beyond]
+// need.
 
 // herCurriculum is HER (Andrychowicz et al., 2017) without a curriculum. The agent
 // pursues the environment's goal for the whole episode.
 //
-// Reading R114: the heads learn with HER too, by one loss with the critics, although
-// nothing uses them. The same holds for MEGA and VDS on a learner other than their own.
+// Reading R114: with HER the heads learn too, in one loss with the critics, although HER
+// does not use them. The same holds for the curricula MEGA and VDS, unless the learner is
+// their own (R83, R87).
 type herCurriculum struct{ curriculumDefaults }
 
 func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
@@ -25,26 +27,31 @@ func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	return a.desired, nil
 }
 
-// pursuedGoal returns the goal that was pursued in transition i.
+// pursuedGoal returns the goal that was pursued in transition i. With k = 0 relabel keeps
+// this goal, but still draws a random number.
 func pursuedGoal(a *Agent, i int) []float64 { return a.replay.relabel(i, 0, a.draws.Rand) }
 
 // valueEstimator measures uncertainty by the disagreement of the critics' Q-values.
 //
-// Reading R75: the disagreement is about the value of the candidate as a goal from the
-// current state. In the authors' code candidate and current state change places.
+// Reading R75: each critic gives the value of the agent's current state for the candidate
+// as the goal. In the authors' code the candidate is the state, and the current state is
+// the goal.
 type valueEstimator struct{ u *ensemble }
 
 func (e valueEstimator) uncertainty(a *Agent, c candidates, _ stream) []float64 {
 	ε := make([]float64, len(c.goals))
 	states := slices.Repeat([][]float64{c.now}, len(c.goals))
-	HeadDeviation(ε, a.policyValues(e.u, states, c.goals), 1)
+	values := a.policyValues(e.u, states, c.goals) // critics by candidates
+	HeadDeviation(ε, values, 1)
 	return ε
 }
 
-// noisyEstimator adds the noise of Figure 4, of standard deviation σ, to estimates.
+// noisyEstimator adds the Gaussian noise of Figure 4 to another estimator's estimates. σ
+// is the noise's standard deviation.
 //
-// Reading R98: the noise is added before the scaling, in the estimates' unit, as in the
-// authors' code. The caption of Figure 4 has "to PUN's uncertainty estimates".
+// Reading R98: the noise is added to the estimates in their own unit, before they are
+// scaled to between 0 and 1, as in the authors' code. The caption of Figure 4 has "to
+// PUN's uncertainty estimates".
 type noisyEstimator struct {
 	estimator
 	σ float64
@@ -58,12 +65,14 @@ func (e noisyEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 	return ε
 }
 
-// tdSampler is PER by TD error: the mean over the critics of |y - Q|. The authors' code
-// uses this name for the sample standard deviation of the critics' values.
+// tdSampler is PER by TD error: a priority is the mean over the critics of |y - Q|. What
+// the authors' code calls a TD error is the sample standard deviation of the critics'
+// values.
 //
-// Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here,
-// as in the authors' code, a transition whose priority is zero is never drawn again.
-// Schaul et al. have one critic; here the error is the mean over all critics.
+// Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here
+// nothing is added, so a transition whose priority is zero is never drawn again, as in
+// the authors' code. Schaul et al. have one critic; here the error is the mean over all
+// critics.
 type tdSampler struct {
 	*prioritizedSampler
 	heads heads
@@ -81,13 +90,13 @@ func (s tdSampler) prioritize(b *batch) {
 	s.setPriorities(b)
 }
 
-// A generalExplorer is the paper's explorer with other random actions. Their probability
-// can change, as in MEGA's code and the authors'. A run's first actions can all be
-// random, as in MEGA's code (R54).
+// A generalExplorer is the paper's explorer with two options. The probability of a random
+// action can change, as in MEGA's code and in the code of QTA's authors. A run's first
+// actions can all be random, as in MEGA's code (R54).
 type generalExplorer struct {
 	paperExplorer
-	uniform int             // environment steps with uniformly random actions
-	mega    *megaCurriculum // nil unless it is the agent's curriculum
+	uniform int             // in this many first steps of a run all actions are random
+	mega    *megaCurriculum // the curriculum that Params names, or nil if that is not MEGA
 }
 
 func (e generalExplorer) explore(a *Agent, action []float64) {
@@ -96,44 +105,46 @@ func (e generalExplorer) explore(a *Agent, action []float64) {
 	}
 }
 
-// random adds noise to an action after the uniform steps, and reports whether a random
-// action is to take its place.
+// random reports whether a random action is to take the given action's place. In the
+// first uniform steps one always does. In later steps random also adds noise to the given
+// action.
 func (e generalExplorer) random(a *Agent, action []float64) bool {
 	return a.step < e.uniform || a.perturb(action, e.probability(a))
 }
 
-// probability returns the probability of a random action. An agent that has reached its
-// first goal has nothing to lose, as in "first return, then explore" (Ecoffet et al.,
-// 2021).
+// probability returns the probability of a random action. An agent that has reached an
+// episode's first goal has nothing to lose in the rest of the episode, as in "first
+// return, then explore" (Ecoffet et al., 2021).
 //
-// Differs D6: in the table the probability is 0.3. In the authors' code it is 0.2 once a
-// first goal is reached. In [Beyond] it is then 0.1 on the way to an episode's first
-// goal, so that more of the 50 steps lead there. After that goal it is 0.8, so that the
-// heads see the random actions of Equation 5 where they know least.
+// Differs D6: in the table the probability is 0.3. In the authors' code it becomes 0.2
+// for the rest of the run once any episode's first goal is reached. In [Beyond] it
+// becomes 0.1 then, so that more of an episode's 50 steps lead to its first goal. After
+// an episode's first goal [Beyond] has 0.8, so that the heads see the random actions of
+// Equation 5 where they know least.
 func (e generalExplorer) probability(a *Agent) float64 {
 	p := &a.params
 	now := p.RandomAction
-	if a.goalsReached > 0 { // the first goal reached was an episode's first
+	if a.goalsReached > 0 { // in the run; one of these goals was an episode's first
 		now = p.RandomActionLater
 	}
-	if a.curriculum == e.mega { // until SetCurriculum replaces it
+	if a.curriculum == e.mega { // not if SetCurriculum has replaced MEGA
 		return now + float64(megaGoalRandom*float64(e.mega.stepsAtGoal))
 	}
-	arrived := a.reached || !a.firstGoal
+	arrived := a.reached || !a.firstGoal // at the episode's first goal, now or before
 	if arrived && p.RandomActionReached > 0 {
 		return p.RandomActionReached
 	}
 	return now
 }
 
-// A generalLearner is the paper's learner with options. Other implementations of heads
-// can change what critics and heads learn. Equation 4's gradient can stop before the
-// backbone (PredictiveGradient). The targets can follow less often, as in MEGA's code and
-// in VDS's. Gradients can have a limit, as in MEGA's code.
+// A generalLearner is the paper's learner with options. The gradient of Equation 4 can
+// stop before the backbone (PredictiveGradient). The target networks can move less often,
+// as in MEGA's code and in VDS's. The elements of a gradient can have a limit, as in
+// MEGA's code. What critics and heads learn depends on the ensemble's heads.
 type generalLearner struct {
 	paperLearner
-	oneBackbone bool    // all critics share it
-	targetEvery int     // updates from one step of the targets to the next
+	oneBackbone bool    // all critics share one backbone
+	targetEvery int     // updates from one step of the target networks to the next
 	limit       float32 // largest magnitude of an element of a gradient; 0: none
 }
 
@@ -144,8 +155,8 @@ func (l *generalLearner) update(a *Agent) error {
 		return err
 	}
 	a.updates++
-	a.policy.act(a.policy.target, b.next)
-	u.heads.targets(u, b, a.learning)
+	a.policy.act(a.policy.target, b.next) // a' of Equation 1
+	u.heads.targets(u, b, a.learning)     // Equation 1
 
 	criticLoss := 0.0
 	headLoss := 0.0
@@ -154,7 +165,9 @@ func (l *generalLearner) update(a *Agent) error {
 		criticLoss += critic
 		headLoss += head
 	}
-	l.descend(u, true, true)
+	l.finishGradients(u)
+	u.stepCritics()
+	u.stepHeads()
 	G := float64(len(u.critics))
 	a.losses.critic = criticLoss / G
 	a.losses.head = headLoss / G
@@ -170,42 +183,50 @@ func (l *generalLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
-// gradients sets the gradients of critic i as [ensemble.gradients] does, or leaves the
-// head's part out of the backbone's gradient.
+// gradients sets the gradients of critic i and its head, and returns both losses. The
+// head's part enters the backbone's gradient as in [ensemble.gradients], or is left out
+// of it.
 func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
 	if u.params.PredictiveGradient == "joint" {
 		return u.gradients(i, b)
 	}
 	criticLoss, ξ := u.oneGradient(i, b, u.criticTerm)
-	return criticLoss, u.headTerm(i, b, ξ, epilogue{})
+	headLoss = u.headTerm(i, b, ξ, epilogue{}) // its gradient ends at ξ
+	return criticLoss, headLoss
 }
 
 // A term is [ensemble.criticTerm] or [ensemble.headTerm].
 type term func(i int, b *batch, ξ matrix, e epilogue) float64
 
-// oneGradient sets the gradients of one term for critic i, and returns the term's loss
-// and ξ.
+// oneGradient sets the gradients of critic i or its head, and of the backbone, to those
+// of the term t. It returns the term's loss and ξ.
 func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix) {
 	c := u.critics[i]
 	ξ = c.q.latent(u.pass, b.x)
-	loss = t(i, b, ξ, epilogue{mask: ξ})
+	loss = t(i, b, ξ, epilogue{mask: ξ}) // t is the last term, so it applies the mask of ReLU
 	c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
 	return loss, ξ
 }
 
-// descend takes a step of the critics' optimizers, of the heads' optimizers, or of both.
-func (l *generalLearner) descend(u *ensemble, critics, heads bool) {
+// finishGradients prepares the gradients of all critics and heads for the optimizers.
+func (l *generalLearner) finishGradients(u *ensemble) {
 	if l.oneBackbone {
 		u.sumBackbones()
 	}
 	for _, c := range u.critics {
 		l.clip(c.gradient.params)
-		if critics {
-			c.adam.step()
-		}
-		if heads {
-			c.headAdam.step()
-		}
+	}
+}
+
+func (u *ensemble) stepCritics() {
+	for _, c := range u.critics {
+		c.adam.step()
+	}
+}
+
+func (u *ensemble) stepHeads() {
+	for _, c := range u.critics {
+		c.headAdam.step()
 	}
 }
 
@@ -224,12 +245,12 @@ func (l *generalLearner) clip(gradient []float32) {
 // A repeatingLearner makes several updates after each environment step, or at an
 // episode's end.
 //
-// Differs D25: with [Beyond] two updates follow each environment step. The text names no
-// number, and [Paper] makes one. With two, a step takes 1.9 times as long, and a maze
-// takes fewer steps.
+// Differs D25: with [Beyond] two updates follow each environment step. [Paper] has one,
+// because the paper names no number. With two, an environment step takes 1.9 times as
+// long, but a maze takes fewer steps.
 type repeatingLearner struct {
 	learner
-	perStep, perEpisode int
+	perStep, perEpisode int // updates
 }
 
 func (l repeatingLearner) update(a *Agent) error { return l.repeat(a, l.perStep) }
@@ -252,9 +273,9 @@ func (l repeatingLearner) repeat(a *Agent, n int) error {
 
 // ownTargets gives each critic the targets that its own target network computes.
 //
-// Reading R110: each critic learns from its own target, without the minimum of Equation
-// 1, as in Osband et al. Deep ensembles do so too. Thus both methods differ from PUN in
-// more than the estimate.
+// Reading R110: Bootstrapped Q-networks and Deep Ensembles do without the minimum of
+// Equation 1. Each critic learns from its own target, as in Osband et al. (2016). So both
+// methods differ from PUN in more than the estimate.
 type ownTargets struct {
 	heads
 	y [][]float32 // of each critic
@@ -266,7 +287,7 @@ func (h *ownTargets) targets(u *ensemble, b *batch, _ stream) {
 	}
 	for i := range u.critics {
 		q := u.targetValue(b.next, i)
-		TDTarget(h.y[i], b.r, q, q, u.params.Discount)
+		TDTarget(h.y[i], b.r, q, q, u.params.Discount) // q for both critics of M
 		u.clipReturns(h.y[i])
 	}
 }
@@ -281,19 +302,19 @@ func (h *ownTargets) criticTargets(i int, b *batch) (y, w []float32) { return h.
 // equal and all take the sum of the critics' gradients, so that they stay equal
 // to the bit.
 //
-// Reading R76: no critic is followed for an episode, as Osband et al. do to
-// explore: here the goals drive exploration, as in the authors' code.
+// Reading R76: Osband et al. explore by following one critic through an episode. Here no
+// critic is followed: the goals drive exploration, as in the authors' code.
 //
-// Reading R77: a loss is divided by the size of the whole minibatch, whatever part of it
-// a critic sees. With Adam the scale of a gradient does not matter.
+// Reading R77: a loss is divided by the size of the whole minibatch, although a critic
+// sees only a part of it. With Adam the scale of a gradient hardly matters.
 //
 // Differs D9: in the authors' code a head has a single output. It regresses by squared
-// error to both coordinates of s' at once, and so to their mean. That code trains a head
-// where its critic's mask is 0. Here a head has an output for each coordinate, and one
-// mask serves a critic and its head.
+// error to both coordinates of s' at once, and so to their mean. There a head learns only
+// from transitions that its critic's mask leaves out. Here a head has an output for each
+// coordinate, and learns from the same transitions as its critic.
 //
-// Differs D10: a critic also learns from the running episode. The authors' code draws an
-// episode's masks at its end.
+// Differs D10: a critic also learns from the running episode. In the authors' code it
+// cannot, because an episode's masks are drawn when the episode ends.
 type bootstrapHeads struct {
 	ownTargets
 	seed  uint64
@@ -324,13 +345,13 @@ func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 	return PredictiveLoss(dp.data, p.data, h.sNext, p.cols)
 }
 
-// inMask reports whether a critic learns from transition i of a run. The answer depends
+// inMask reports whether critic i learns from transition k of a run. The answer depends
 // only on the seed and the two indices.
 //
 // Reading R111: a transition is in a mask with probability 1/2, as in the authors' code.
-func inMask(seed uint64, i, critic int) bool {
+func inMask(seed uint64, k, i int) bool {
 	masks := mix(mix(seed) + forMasks)
-	bits := mix(masks + uint64(i)<<6 + uint64(critic))
+	bits := mix(masks + uint64(k)<<6 + uint64(i)) // i is below 64, the most critics allowed
 	return bits>>63 == 0
 }
 
@@ -384,13 +405,15 @@ func (*deepEnsembleHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 const varianceFloor = 1e-6
 
 // gaussianLoss returns one head's loss and sets dp to its gradient with respect to p. The
-// loss is the mean over the batch and the components of (s' - μ)²/σ² + ln σ². A row of p
-// and dp has width means μ and a raw variance z, with σ² = softplus(z) + 1e-6; s is B by
-// width. Up to a constant it is twice the negative log-likelihood (Lakshminarayanan et
-// al., 2017, Equation 1).
+// loss is the mean over the batch and the components of (s' - μ)²/σ² + ln σ². A term is
+// twice the negative log-likelihood, up to a constant (Lakshminarayanan et al., 2017,
+// Equation 1).
 //
-// Reading R78: there is no adversarial training, and G members in place of five,
-// as in the authors' code. The critics' loss stays Equation 2.
+// s holds s', B by width. p and dp are B by width + 1. A row of p is the means μ and then
+// a raw variance z, with σ² = softplus(z) + 1e-6.
+//
+// Reading R78: there is no adversarial training, and there are G members in place of
+// five, as in the authors' code. The critics' loss stays Equation 2.
 func gaussianLoss(dp, p, s []float32, width int) float64 {
 	rows := len(s) / width
 	n := float64(rows * width)
@@ -414,7 +437,7 @@ func gaussianLoss(dp, p, s []float32, width int) float64 {
 	return sum / n
 }
 
-// sigmoid returns 1 / (1 + e^-x), within 3 ulp, also where it is tiny.
+// sigmoid returns 1 / (1 + e^-x), within 3 ulp even where the result is tiny.
 func sigmoid(x float64) float64 {
 	u := exp(-math.Abs(x))
 	if x < 0 {
@@ -423,11 +446,11 @@ func sigmoid(x float64) float64 {
 	return 1 / (1 + u)
 }
 
-// softplus returns log(1 + e^x), within 3 ulp, also where it is tiny.
+// softplus returns log(1 + e^x), within 3 ulp even where the result is tiny.
 func softplus(x float64) float64 {
 	u := exp(-math.Abs(x))
 	if u < 0.4 {
-		return max(x, 0) + log1p(u, 0)
+		return max(x, 0) + log1p(u, 0) // log(1 + u), without rounding 1 + u
 	}
 	return max(x, 0) + log(1+u)
 }

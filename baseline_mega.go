@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), on QTA's
-// learner. An episode's goal is the achieved goal of least density among candidates that
-// the critics consider reachable. The numbers are from the public code of MEGA's authors,
-// with which the paper ran MEGA. The set [MEGA] has MEGA's own learner.
+// This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), as a
+// curriculum for QTA's learner. Its candidates are goals achieved before. Among those
+// that the critics consider reachable, an episode's goal is the one of least density. The
+// numbers are from the public code of MEGA's authors, which QTA's authors ran for the
+// paper. The set [MEGA] has MEGA's own learner, too.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -17,23 +18,20 @@ const (
 	megaStdFloor   = 1e-4   // added to the standard deviations
 
 	megaCutoff   = -3.0 // initial and highest cutoff on Q
-	megaFloor    = 0.8  // lowest cutoff: the value of 0.8 T steps of reward -1
+	megaFloor    = 0.8  // the lowest cutoff is the value of 0.8 T steps of reward -1
 	megaDiscount = 0.99 // the highest discount in that value
 	megaWindow   = 10   // how many episodes the success rate counts
 	megaHigh     = 0.7  // success rate from which the cutoff falls
 	megaLow      = 0.3  // success rate up to which the cutoff rises
 
 	megaTargetEvery = 40  // updates from one step of the agent's targets to the next (config: target_network_update_freq)
-	megaGradient    = 5.0 // largest magnitude of an element of its gradients (config: grad_value_clipping)
+	megaGradient    = 5.0 // largest magnitude of an element of the agent's gradients (config: grad_value_clipping)
 
 	megaGoalRandom = 0.1    // added to the probability of a random action for each step at the goal
-	megaFutureOnly = 25_000 // environment steps in which all relabeling is "future"
+	megaFutureOnly = 25_000 // up to this environment step all relabeling is "future"
 )
 
-// megaMix is the hindsight mix: the probabilities of the kinds of goal that a
-// transition is replayed with.
-var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, megaAchieved: 0.1, megaPursued: 0.1}
-
+// The kinds of goal that a transition is replayed with.
 const (
 	megaOwn      = iota // the goal pursued in the transition
 	megaFuture          // achieved later in its episode
@@ -42,59 +40,63 @@ const (
 	megaPursued         // pursued at any time
 )
 
-// A megaCurriculum is the curriculum MEGA. From Reading R81 down, this comment
-// is about the learner of [MEGA].
+// megaMix is the hindsight mix: the probabilities of the kinds.
+var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, megaAchieved: 0.1, megaPursued: 0.1}
+
+// A megaCurriculum is the curriculum MEGA. From Reading R81 on, this comment is about the
+// set [MEGA], which has MEGA's learner.
 //
-// Differs D12: the density is fitted once an episode, on what was stored before the
-// latest one. MEGA's code refits at every step and uses the last fit before the episode's
-// end. That gives the same distribution at fifty times the cost.
+// Differs D12: the density is fitted once an episode, to what was stored before the
+// episode that has just ended. MEGA's code refits at every step, but uses only the last
+// fit before an episode's end. That gives the same distribution at fifty times the cost.
 //
 // Reading R79: a candidate's value is the mean over the critics; MEGA has one critic.
 //
 // Differs D13: the values for the cutoff come from normalized inputs, as in MEGA's later
 // code. The snapshot that QTA's authors ran used raw inputs.
 //
-// Differs D14: MEGA acts at random for 5,000 steps, learns from step 2,500 on, and
-// normalizes states and goals together as it acts. None of this is in this curriculum.
+// Differs D14: MEGA acts at random for 5,000 steps, learns from step 2,500 on, and has
+// one normalizer for states and goals together. None of this belongs to the curriculum.
 //
-// Reading R81: where MEGA's authors and QTA's ran the code with different flags, the
-// flags of QTA's are used here. Reaching a goal cuts no return off (first_visit_succ),
-// and one environment runs at a time.
+// Reading R81: QTA's authors ran MEGA's code with other flags than MEGA's authors did.
+// The flags of QTA's authors are used here: reaching a goal cuts no return off
+// (first_visit_succ), and one environment runs at a time.
 //
-// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20; here
-// [TrainOptions] has the number for every method.
+// Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20. Here
+// [TrainOptions] has one number for every method.
 //
 // Reading R83: MEGA has no predictive heads, so they do not learn.
 //
-// Reading R64: Equation 3 has no schedule, so QTA's targets move in each update. MEGA's
-// move in every 40th (megaTargetEvery), and VDS's after 40 updates.
+// Reading R64: Equation 3 has no schedule, so QTA's target networks move in each update.
+// MEGA's move in every 40th update (megaTargetEvery). VDS's move once an episode, after
+// its 40 updates (vdsAgentUpdates).
 //
 // Differs D16: MEGA's networks have layer normalization and GELU in every hidden
 // layer, orthogonal initial weights and zero biases.
 //
-// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together. It is
-// shown every state on which the policy acts, with the goal pursued. In the random steps
-// it is shown the state with the environment's goal. It adds 1e-8 to the variance, where
-// this package has NormalizerFloor, and clips raw inputs to ±200.
+// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together.
+// MEGA's is shown every state on which the policy acts, with the goal pursued. In the
+// random steps it is shown the state with the environment's goal. It adds 1e-8 to the
+// variance, where this package has NormalizerFloor, and clips raw inputs to ±200.
 //
-// Differs D18: the running episode is in the replay. MEGA's code stores whole
-// episodes, so that learning begins up to one episode later, and counts target
-// updates from the run's first step.
+// Differs D18: the running episode is in the replay. MEGA's code stores only whole
+// episodes, so that learning begins up to one episode later. MEGA's code also counts the
+// 40 updates of R64 from the run's first step, and not from the first update.
 type megaCurriculum struct {
 	curriculumDefaults
 	density     kernelDensity
 	cutoff      cutoff
-	outcomes    []bool // of the latest episodes, at most megaWindow
-	stepsAtGoal int    // in the running episode, before its last step
+	outcomes    []bool // whether each of the latest episodes reached its goal, at most megaWindow
+	stepsAtGoal int    // how many steps of the running episode, but its last, ended at the goal
 
-	desired []float64 // the environment's goals, of each episode so far
+	desired []float64 // the environment's goal of each episode so far, one after the other
 
 	candidates [megaCandidates][]float64 // of the latest choice
 }
 
-// goal is called at an episode's start, which is first, and after each step that ends at
-// the goal. It chooses at the start, and keeps that goal to the episode's end. It counts
-// the steps at the goal, which make random actions likelier. The first episode of a run
+// goal chooses a goal when an episode begins (first), and keeps it to the episode's end.
+// The other calls follow each step that ends at the goal, except an episode's last step.
+// goal counts these steps, which make random actions likelier. The first episode of a run
 // pursues the environment's goal.
 func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
@@ -109,29 +111,31 @@ func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if len(m.outcomes) == megaWindow {
 		m.outcomes = slices.Delete(m.outcomes, 0, 1)
 	}
-	m.outcomes = append(m.outcomes, m.stepsAtGoal > 0) // of the episode before
+	// The outcome of the episode before counts from the next choice on, as in MEGA's code.
+	m.outcomes = append(m.outcomes, m.stepsAtGoal > 0)
 	m.stepsAtGoal = 0
 	return g, nil
 }
 
+// choose returns a goal for the episode that begins. At least one episode is stored.
 func (m *megaCurriculum) choose(a *Agent) []float64 {
 	n := a.replay.n
-	seen := n - a.params.Horizon
-	if seen == 0 {
-		seen = n // the first fit has no other episode
+	before := n - a.params.Horizon // transitions before the latest episode
+	if before == 0 {
+		before = n // the first fit has only this episode
 	}
 	points := m.density.points[:0]
 	for range megaFit {
-		i := a.goalDraws.index(seen)
+		i := a.goalDraws.index(before)
 		points = append(points, a.replay.nextAchieved.at(i)...)
 	}
 	m.density.fit(points, a.sizes.Goal)
 
-	logDensity := make([]float64, megaCandidates)
-	for k := range logDensity {
+	logDensities := make([]float64, megaCandidates)
+	for k := range logDensities {
 		i := a.goalDraws.index(n)
 		m.candidates[k] = a.replay.nextAchieved.at(i)
-		logDensity[k] = m.density.log(m.candidates[k])
+		logDensities[k] = m.density.log(m.candidates[k])
 	}
 	now := slices.Repeat([][]float64{a.observation}, megaCandidates)
 	q := a.Value(now, m.candidates[:])
@@ -140,33 +144,40 @@ func (m *megaCurriculum) choose(a *Agent) []float64 {
 	if full && m.cutoff.adapt(slices.Min(q), m.outcomes) {
 		m.outcomes = m.outcomes[:0]
 	}
-	return m.candidates[leastDense(logDensity, q, m.cutoff.value)]
+	return m.candidates[leastDense(logDensities, q, m.cutoff.value)]
 }
 
 // leastDense returns the candidate of least log density among those whose value q is
 // at least cutoff. If there is none, it returns the candidate of highest value.
-func leastDense(logDensity, q []float64, cutoff float64) int {
-	best := 0
+func leastDense(logDensities, q []float64, cutoff float64) int {
+	highest := 0
+	best := -1 // of the candidates at or above the cutoff; -1: none so far
 	for k := range q {
-		better := q[k] > q[best] // until a candidate is within reach
-		if q[best] >= cutoff {
-			better = q[k] >= cutoff && logDensity[k] < logDensity[best]
+		if q[k] > q[highest] {
+			highest = k
 		}
-		if better {
+		reachable := q[k] >= cutoff
+		if reachable && (best < 0 || logDensities[k] < logDensities[best]) {
 			best = k
 		}
+	}
+	if best < 0 {
+		return highest
 	}
 	return best
 }
 
 // A cutoff is the value below which a goal counts as out of reach.
 type cutoff struct {
-	value, lowest float64 // lowest so far
-	floor         float64
+	value  float64
+	lowest float64 // how far value may fall: to the least Q of a candidate so far
+	floor  float64 // how far lowest may fall
 }
 
+// newCutoff returns the cutoff of a run's start.
 func newCutoff(discount float64, horizon int) cutoff {
 	γ := min(discount, megaDiscount)
+	// The discounted sum of 0.8 T rewards of -1.
 	floor := -(1 - pow(γ, float64(megaFloor*float64(horizon)))) / (1 - γ)
 	c := max(megaCutoff, floor)
 	return cutoff{value: c, lowest: c, floor: floor}
@@ -195,10 +206,10 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	return true
 }
 
-// replayGoal draws from the hindsight mix.
+// replayGoal draws a kind of goal from the hindsight mix, and then a goal of this kind.
 //
-// Differs D15: all future steps are equally likely; MEGA's code rounds, which halves
-// the weight of the two ends.
+// Differs D15: all future steps are equally likely. MEGA's code rounds, which halves the
+// weight of the two ends.
 //
 // Reading R80: the mix has its own probabilities. HindsightRatio only says whether there
 // is relabeling: with 0 there is none.
@@ -244,14 +255,14 @@ func MEGA() Params {
 	p.Curriculum = "mega" // script: ag_curiosity, minkde
 	p.Learner = "mega"
 
-	p.HiddenSize = 512   // script: layers
-	p.Critics = 1        // script: alg, DDPG with one critic
-	p.Batch = 2000       // config: batch_size
-	p.Discount = 0.98    // config: gamma
-	p.CriticRate = 1e-3  // config: critic_lr
-	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = "head"
-	p.ActionL2 = 0.1 // config: action_l2_regularization
+	p.HiddenSize = 512            // script: layers
+	p.Critics = 1                 // script: alg, DDPG with one critic
+	p.Batch = 2000                // config: batch_size
+	p.Discount = 0.98             // config: gamma
+	p.CriticRate = 1e-3           // config: critic_lr
+	p.ActionL2 = 0.1              // config: action_l2_regularization
+	p.PredictiveRate = 0          // no heads: QTA's stay untrained
+	p.PredictiveGradient = "head" // and leave the backbone alone
 
 	p.LearningStarts = 2500   // config: warm_up
 	p.InitialSteps = 5000     // config: initial_explore
@@ -327,7 +338,7 @@ func logDensity(points, x []float64, h float64) float64 {
 	// are less than a rounding error of the sum.
 	sum := 0.0
 	for _, e := range exponents {
-		if !(e-nearest >= 50) {
+		if !(e-nearest >= 50) { // true for a NaN, too
 			sum += exp(nearest - e)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// This file is value disagreement sampling, VDS (Zhang et al., 2020), on QTA's learner:
-// an episode's goal is drawn from all goals that exist. Its probability is proportional
-// to the disagreement of VDS's own three value functions, which learn beside the agent.
-// The numbers are from the public code of VDS's authors, with which the paper ran VDS.
-// The set [VDS] has VDS's own learner.
+// This file is value disagreement sampling, VDS (Zhang et al., 2020), as a curriculum for
+// QTA's learner. An episode's goal is drawn from candidates in all free space, seen or
+// not. A candidate's probability is proportional to the disagreement of VDS's own three
+// value functions, which learn beside the agent. The numbers are from the public code of
+// VDS's authors, which QTA's authors ran for the paper. The set [VDS] has VDS's own
+// learner, too.
 
 const (
 	vdsMembers    = 3
@@ -19,43 +20,44 @@ const (
 	vdsUpdates    = 100  // updates of every member after each episode
 	vdsBatch      = 1000 // transitions of one member's minibatch
 	vdsRate       = 1e-3 // Adam's step
-	vdsPolyak     = 0.95 // the share of their old parameters that the targets keep after each episode
+	vdsPolyak     = 0.95 // ρ of the members' target networks, which move once after each episode
 
-	vdsAgentUpdates = 40 // the agent's updates in a row at each episode's end (n_batches), before one step of its targets
+	vdsAgentUpdates = 40 // the agent's updates at each episode's end (n_batches), before one step of its target networks
 )
 
-// A vdsCurriculum is the curriculum VDS. From Reading R86 down, this comment
-// is about the learner of [VDS].
+// A vdsCurriculum is the curriculum VDS. From Reading R86 on, this comment is about the
+// set [VDS], which has VDS's learner.
 //
 // Reading R84: the value functions get inputs scaled by the agent's normalizers. They
-// learn with the agent's discount and clip, without hindsight. VDS's code normalizes
-// their inputs separately.
+// learn with the agent's discount and with targets clipped like the agent's, but without
+// hindsight. VDS's code normalizes their inputs separately.
 //
-// Reading R85: the value functions have hidden layers of the same number and width as
-// the agent's networks, but share none.
-// VDS's code has three of 256 units for both, as [Paper] does.
+// Reading R85: the value functions are networks of their own, with as many hidden layers
+// and units as the agent's. VDS's code has three hidden layers of 256 units for both, as
+// [Paper] does.
 //
 // Reading R86: QTA's authors changed none of the numbers of VDS's code. They evaluated
-// every 2500 steps and read success one step before an episode's end; here evaluation is
+// every 2500 steps and read success one step before an episode's end. Here evaluation is
 // the same for every method.
 //
 // Reading R87: VDS has no predictive heads, so they do not learn.
 //
 // Reading R63: section 3 of QTA's paper does not say how many updates follow an
-// environment step. QTA's learner makes one. VDS's makes all (vdsAgentUpdates) at an
-// episode's end.
+// environment step. QTA's learner makes one. VDS's makes none there, but 40 at an
+// episode's end (vdsAgentUpdates).
 //
 // Differs D19: weights are initialized as in PyTorch's linear layers. VDS's code uses
 // Xavier's rule, with zero biases.
 //
-// Differs D20: in each update the critic moves before the policy's gradient through it is
-// computed. VDS's code computes both gradients first.
+// Differs D20: in each update the critic moves first, and the policy's gradient is
+// computed through the moved critic. VDS's code computes both gradients before either
+// moves.
 //
 // Differs D21: all transitions of an episode are stored. VDS's code drops the last, and
 // keeps the latest 1,000,000, a number that no run of the paper reaches.
 //
-// Differs D22: one pair of normalizers serves agent and value functions. VDS has a pair
-// for each, and clips raw inputs to ±200.
+// Differs D22: one pair of normalizers serves the agent and the value functions. VDS has
+// a pair for each, and clips raw inputs to ±200.
 type vdsCurriculum struct {
 	curriculumDefaults
 	members *ensemble // their predictive heads are not used
@@ -66,7 +68,7 @@ func newVDSCurriculum(p Params, sizes Sizes, seed uint64, w *workers) *vdsCurric
 	p.Critics = vdsMembers
 	p.CriticRate = vdsRate
 	p.Polyak = vdsPolyak
-	p.Uncertainty = "pun"
+	p.Uncertainty = "pun" // plain critics, whatever the agent's are
 	h, s := newHeads(&p, sizes, seed)
 	rng := newStream(seed, forMembers).Rand
 	return &vdsCurriculum{members: newEnsemble(&p, sizes, h, s, rng, w)}
@@ -81,9 +83,9 @@ func (v *vdsCurriculum) ready(env Env) error {
 
 // goal chooses an episode's goal and keeps it to the end.
 //
-// Reading R96: a goal's probability is proportional to the disagreement, which is the
-// default of VDS's code. That code also offers the exponential of the deviation and the
-// hyperbolic tangent of the variance.
+// Reading R96: a goal's probability is proportional to the disagreement itself, the
+// standard deviation, as by default in VDS's code. That code also offers the exponential
+// of the deviation and the hyperbolic tangent of the variance.
 func (v *vdsCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		return nil, nil
@@ -123,8 +125,8 @@ func valueDisagreement(std []float64, q [][]float32) {
 }
 
 // endEpisode trains each member on minibatches of its own, with the goals that were
-// pursued. Member i's target is r + γ Q'_i(s', g, π(s', g)), clipped. It takes the
-// agent's online policy, and no minimum over members.
+// pursued. Member i's target is r + γ Q'_i(s', g, π(s', g)), clipped. Here π is the
+// agent's online policy, and no minimum is taken over members.
 func (v *vdsCurriculum) endEpisode(a *Agent) error {
 	b := &v.batch
 	u := v.members
@@ -158,29 +160,31 @@ func (v *vdsCurriculum) savedState() savedState { return v.members.savedState() 
 // 2020) draws its candidates. Nothing else in the algorithms knows where the walls are.
 func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 	free := e.maze.free
-	g := around(rng, free[int(rng.Float64()*float64(len(free)))], 0.5)
+	k := int(rng.Float64() * float64(len(free)))
+	g := around(rng, free[k], 0.5) // half a cell to each side
 	return g[:]
 }
 
 // VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as QTA's
 // authors ran it, but with this package's networks: layers with ReLU and nothing else.
 func VDS() Params {
-	// A comment names a value's source in VDS's public code: an entry of
-	// DEFAULT_PARAMS in baselines/her/experiment/config.py or a file beside it. The
-	// code's order is kept: an episode, the normalizers, the value functions, then 40
-	// updates in a row and one step of the targets.
+	// A comment names a value's source in VDS's public code: an entry of DEFAULT_PARAMS
+	// in baselines/her/experiment/config.py, or a file in baselines. The learner keeps
+	// the order of that code. After an episode the normalizers are updated, and then the
+	// value functions. Then come 40 updates of the agent and one step of its target
+	// networks.
 	p := Literal()
 	p.Curriculum = "vds"
 	p.Learner = "vds"
 
-	p.Critics = 1        // her/ddpg.py: one critic
-	p.Batch = 256        // batch_size
-	p.Discount = 0.98    // prepare_params: 1 - 1/T
-	p.CriticRate = 1e-3  // Q_lr
-	p.PredictiveRate = 0 // no heads
-	p.PredictiveGradient = "head"
+	p.Critics = 1                 // her/ddpg.py: one critic
+	p.Batch = 256                 // batch_size
+	p.Discount = 0.98             // prepare_params: 1 - 1/T
+	p.CriticRate = 1e-3           // Q_lr
+	p.PredictiveRate = 0          // no heads: QTA's stay untrained
+	p.PredictiveGradient = "head" // and leave the backbone alone
 
-	p.LearningStarts = 1 // her/vds.py: from the first episode on
+	p.LearningStarts = 1 // her/vds.py: updates begin at the end of the first episode
 	p.InitialSteps = 0   // her/vds.py: none
 	return p
 }

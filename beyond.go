@@ -2,26 +2,26 @@ package qta
 
 import "math"
 
-// This file holds options that neither the paper nor another code has. [Beyond] turns the
-// options on. It also sets probabilities of generalExplorer and the number of updates of
-// repeatingLearner. results/README.md says what each option saves.
+// This file holds options that are in neither the paper nor the code of other authors.
+// [Beyond] turns them on. [Beyond] also sets the probabilities of generalExplorer and the
+// number of updates of repeatingLearner. results/README.md says what each option saves.
 
-// A heldExplorer repeats a random action once the agent has reached its first goal
-// (RandomActionHeld). It draws a new one after a step that was much shorter than usual,
-// as at an obstacle.
+// A heldExplorer repeats its random action once the agent has reached an episode's first
+// goal (RandomActionHeld). It draws a new one after a step that was much shorter than
+// usual, which happens at an obstacle.
 //
-// Differs D24: the paper draws a random action anew in each step. Single random actions
-// lead back and forth, and half of them end at a wall. A repeated one crosses free space.
+// Differs D24: the paper draws a random action anew in each step. Such actions lead back
+// and forth, and half of them end at a wall. A repeated one crosses free space.
 type heldExplorer struct {
 	generalExplorer
 	action  []float64 // the random action to hold
-	holding bool      // the next random action is action
-	taken   bool      // the running step takes action
+	holding bool      // the next random action is the held one
+	taken   bool      // the running step takes the held action
 	stride  float64   // a running mean of the length of all steps, in the goal's unit
 }
 
-// strideDecay is the share of the running mean of lengths that remains after a step. The
-// latest 50 steps, an episode, make up about two thirds of the mean.
+// strideDecay is the share of stride that remains after a step. The latest 50 steps, as
+// many as an episode has, make up about two thirds of stride.
 const strideDecay = 0.98
 
 func (w *heldExplorer) explore(a *Agent, action []float64) {
@@ -41,18 +41,19 @@ func (w *heldExplorer) explore(a *Agent, action []float64) {
 	copy(action, w.action)
 }
 
-// afterStep drops the held action if the latest step was short, or the last of an
-// episode.
+// afterStep drops the held action if the latest step took it and was short. It also does
+// so at an episode's end.
 func (w *heldExplorer) afterStep(a *Agent) {
 	square := 0.0
-	for i, from := range a.replay.achieved.at(a.step - 1) {
-		δ := from - a.achieved[i]
+	for i, before := range a.replay.achieved.at(a.step - 1) {
+		δ := before - a.achieved[i]
 		square += float64(δ * δ)
 	}
 	length := math.Sqrt(square)
 	short := length < float64(a.params.RandomActionHeld*w.stride)
+	blocked := w.taken && short
 	ended := a.step%a.params.Horizon == 0
-	if w.taken && short || ended {
+	if blocked || ended {
 		w.holding = false
 	}
 	w.taken = false
@@ -62,12 +63,13 @@ func (w *heldExplorer) afterStep(a *Agent) {
 func (w *heldExplorer) savedState() savedState { return savedState{w.action, &w.holding, &w.stride} }
 
 // A desiredFirstCurriculum begins some episodes with the environment's goal
-// (FirstGoalDesired), once a step of the run has ended at that goal. OMEGA (Pitis et al.,
-// 2020) moves from the frontier to the task in a similar way.
+// (FirstGoalDesired), if an earlier step of the run has ended at this goal. OMEGA (Pitis
+// et al., 2020) also turns in time from the frontier to the environment's goals.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of the
-// episodes begin with the environment's goal. Otherwise goals move on to other places,
-// and the policy stays stuck at the last corner before a goal that it has reached before.
+// episodes begin with the environment's goal. Otherwise the agent's goals move on to
+// other places once it has reached the environment's goal. Then the policy stays stuck at
+// the last corner before that goal.
 type desiredFirstCurriculum struct{ curriculum }
 
 func (c desiredFirstCurriculum) goal(a *Agent, first bool) ([]float64, error) {
@@ -89,20 +91,20 @@ func (a *Agent) desiredReached() bool {
 }
 
 // A movingAverage makes a learner's updates and keeps a second ensemble for the
-// estimator. Its critics and heads are a moving average of the learner's (Polyak and
-// Juditsky, 1992). The average is the mean of the parameters over the first 1/(1-ρ)
-// updates, and follows Equation 3 from then on.
+// estimator. The critics and heads of the second ensemble are a moving average of the
+// learner's (Polyak and Juditsky, 1992). The average is the mean of the parameters over
+// the first 1/(1-ρ) updates, and follows Equation 3 from then on.
 //
-// Differs D4: section 3.2 uses the ensemble as it is. Its heads disagree longer about a
-// corner that they see often than about a new place (on 15x5: results/screen.md of commit
-// 55f9532).
+// Differs D4: section 3.2 uses the ensemble as it is. The heads of that ensemble disagree
+// longer about a corner that they see often than about a new place (on 15x5:
+// results/screen.md of commit 55f9532).
 type movingAverage struct {
 	learner
 	*ensemble
 	updates int
 }
 
-// newMovingAverage returns the average of an ensemble before the first update.
+// newMovingAverage returns a movingAverage of u, before the first update of l.
 func newMovingAverage(u *ensemble, l learner) *movingAverage {
 	averaged := *u // shares everything except the networks
 	averaged.critics = nil
@@ -116,13 +118,15 @@ func newMovingAverage(u *ensemble, l learner) *movingAverage {
 }
 
 func (m *movingAverage) update(a *Agent) error {
-	err := m.learner.update(a)
+	if err := m.learner.update(a); err != nil {
+		return err
+	}
 	m.updates++
 	for _, c := range m.critics {
 		c.ρ = min(a.params.UncertaintyPolyak, 1-1/float64(m.updates))
 	}
 	m.follow()
-	return err
+	return nil
 }
 
 func (m *movingAverage) savedState() savedState {

@@ -1,7 +1,6 @@
 package qta
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,16 +15,16 @@ import (
 //	{"equation": NAME, "paper": WHAT, "cases": [
 //		{"name": ..., "in": {...}, "out": {...}, "tol": T}, ...]}
 //
-// and a result r of the code matches the number e in "out" if |r-e| <= T (1 + |e|). For
-// each kind of file a function below computes the results, in the order of the paper.
-// vectors.go reads the files.
+// and a result r of the code matches the number e in "out" if |r-e| <= T (1 + |e|). Each
+// kind of file has a function below that computes the results. These functions stand in
+// the order of the paper. vectors.go reads the files.
 
 // A CheckResult says whether the code agrees with a case of a vectors file.
 type CheckResult struct {
 	File     string
 	Case     string
-	Numbers  []int  // numbers of the paper's equations that it checks, if any
-	Function string // the function or functions that it checks
+	Numbers  []int  // numbers of the paper's equations that the case checks, if any
+	Function string // the function that the case checks, or several after commas
 
 	Err       error        // why the case fails, or nil
 	Worst     float64      // largest |r-e| / (1 + |e|) of the case
@@ -33,21 +32,26 @@ type CheckResult struct {
 	Compared  []Comparison // the numbers of "out"
 }
 
-// A Comparison is an expected number of a case, at a place such as out.y[0], and the
-// number that the code computes.
+// A Comparison is one number of a case's "out", beside the number that the code computes.
 type Comparison struct {
-	Name         string
-	Vector, Code float64
+	Name   string  // where the number stands, such as out.y[0]
+	Vector float64 // what the file has there
+	Code   float64 // what the code computes
 }
 
 // Check compares the code with every case of every file *.json at the top of fsys, in the
-// order of the files' names. The error reports a file that is not a file of vectors.
+// order of the files' names. It returns an error if a file does not hold vectors, or if
+// there is no file.
 // Package qta/testdata has the golden vectors; its README describes the format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
 		_, err := fs.ReadDir(fsys, ".")
-		return nil, fmt.Errorf("qta: vectors: %w", cmp.Or(errors.Unwrap(err), errors.New("no file matches *.json")))
+		cause := errors.Unwrap(err) // without the path
+		if cause == nil {
+			cause = errors.New("no file matches *.json")
+		}
+		return nil, fmt.Errorf("qta: vectors: %w", cause)
 	}
 	var results []CheckResult
 	for _, name := range names {
@@ -64,7 +68,7 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 type vectorCase struct {
 	Name    string
 	In, Out json.RawMessage
-	Tol     *float64
+	Tol     *float64 // nil if it is absent
 }
 
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
@@ -83,18 +87,23 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	if err := fromJSON(text, &file); err != nil {
 		return nil, notJSON(text, err)
 	}
-	k := slices.IndexFunc(equations, func(e equation) bool { return e.name == file.Equation })
-	if k < 0 {
+	kind := slices.IndexFunc(equations, func(e equation) bool { return e.name == file.Equation })
+	if kind < 0 {
 		return nil, fmt.Errorf("unknown equation %q; testdata/golden has a file of each", file.Equation)
 	}
 	if len(file.Cases) == 0 {
 		return nil, errors.New("no cases")
 	}
 
-	e := &equations[k]
+	e := &equations[kind]
 	var results []CheckResult
 	for _, c := range file.Cases {
-		r := CheckResult{File: name, Case: c.Name, Numbers: slices.Clone(e.numbers), Function: e.function}
+		r := CheckResult{
+			File:     name,
+			Case:     c.Name,
+			Numbers:  slices.Clone(e.numbers),
+			Function: e.function,
+		}
 		if err := r.check(e, &c); err != nil {
 			r.Err = fmt.Errorf("qta: vectors: %s: case %q: %w", name, c.Name, err)
 		}
@@ -103,8 +112,8 @@ func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	return results, nil
 }
 
-// check fills r from a case. It returns why the case fails, or what is wrong with the
-// file.
+// check computes the case's results and fills r. Its error says why the case fails or what
+// is wrong with the file.
 func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	if c.Tol == nil || !(*c.Tol >= 0 && *c.Tol <= 0.01) {
 		return errors.New("tol is not a number from 0 to 0.01")
@@ -114,7 +123,7 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	defer func() {
 		switch problem := recover().(type) {
 		case nil:
-		case fault:
+		case fault: // of the file, found by require
 			err = problem
 		default:
 			panic(problem) // a bug in this package
@@ -124,21 +133,22 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	out := &comparison{want: readVector("out", c.Out), result: r}
 	in.requireKeys(e.keys)
 	e.check(in, out)
-	in.requireRead()
+	in.requireRead() // a value that nothing has read is a fault
 	out.want.requireRead()
 	return out.apart
 }
 
-// An equation is one kind of vectors: what a file of this kind checks, and how.
+// An equation is one kind of file: what its vectors check, and how. This is an equation
+// of the paper, or a part of the code such as a network or a whole update.
 type equation struct {
 	name     string
 	numbers  []int  // of the paper's equations, if any
-	function string // the functions of this package that it checks
+	function string // the functions of this package that it checks, with commas
 	keys     string // the keys that "in" must have
 	check    func(in vector, out *comparison)
 }
 
-// updateKeys are the keys that whole updates need.
+// updateKeys are the keys that "in" must have for a whole update.
 const updateKeys = "actor actor_target critics critic_targets heads gamma rho " +
 	"lr_actor lr_critic lr_predictive action_l2 steps"
 
@@ -187,46 +197,49 @@ func checkTDTarget(in vector, out *comparison) {
 	r := list[float32](in, "r")
 	q := lists[float32](in, "q_target")
 	require(len(q[0]) == len(r), "in: q_target has %d values of a critic, and r %d", len(q[0]), len(r))
-	i, j := drawPair(pairScript(in.wholes("M"), len(q)), len(q))
+	M := pairScript(in.wholes("M"), len(q))
+	i, j := drawPair(M, len(q)) // gives the case's M
 
 	y := make([]float32, len(r))
 	TDTarget(y, r, q[i], q[j], in.number("gamma"))
 	out.holds("y", y)
 }
 
-// checkTargets checks Equation 1 with networks: a' by the target policy, and its value by
-// the target critics.
+// checkTargets checks Equation 1 with networks. The target policy gives a', and the target
+// critics give its value.
 func checkTargets(in vector, out *comparison) {
-	a, b := in.learner()
-	in.targets(a, b)
-	out.holds("a_next", b.next.columns(b.next.cols-a.sizes.Action, b.next.cols))
+	a, b := in.agentAndBatch()
+	in.computeTargets(a, b)
+	aNext := b.next.columns(b.next.cols-a.sizes.Action, b.next.cols)
+	out.holds("a_next", aNext)
 	out.holds("y", b.y)
 }
 
-// checkClippedTargets is checkTargets with clipped returns. The lowest is the case's
-// least return or, if there is none, the least sum of rewards.
+// checkClippedTargets is checkTargets with clipped targets (D26). If the case has no
+// lowest return, the agent's applies, -1/(1-γ).
 func checkClippedTargets(in vector, out *comparison) {
-	a, b := in.learner()
+	a, b := in.agentAndBatch()
 	a.params.ClipReturns = true
 	if in.has("lowest") {
 		a.pun.lowest = in.number("lowest")
 	}
-	in.targets(a, b)
+	in.computeTargets(a, b)
 	out.holds("y", b.y)
 }
 
-// targets sets the targets of a minibatch.
-func (v vector) targets(a *Agent, b *batch) {
+// computeTargets sets a' in b.next, and the targets b.y with the case's M.
+func (v vector) computeTargets(a *Agent, b *batch) {
 	a.policy.act(a.policy.target, b.next)
-	a.pun.heads.targets(a.pun, b, pairScript(v.wholes("M"), len(a.pun.critics)))
+	M := pairScript(v.wholes("M"), len(a.pun.critics))
+	a.pun.heads.targets(a.pun, b, M)
 }
 
 // checkCriticLoss checks Equation 2 for each critic, and its gradient through the network.
 func checkCriticLoss(in vector, out *comparison) {
-	a, b := in.learner()
+	a, b := in.agentAndBatch()
 	for i, c := range a.pun.critics {
 		ξ := c.q.latent(a.pun.pass, b.x)
-		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ})
+		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ}) // the mask of ReLU: no other term follows
 		c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
 		out.holds(at("loss", i), loss)
 		out.holds(at("grad", i), c.gradient.q.layers)
@@ -245,15 +258,15 @@ func checkPolyak(in vector, out *comparison) {
 
 // checkPolicyGradient checks the policy's loss of DDPG.
 func checkPolicyGradient(in vector, out *comparison) {
-	a, b := in.learner()
+	a, b := in.agentAndBatch()
 	out.holds("loss", a.policyGradient(b.x))
 	out.holds("grad", a.policy.gradient.layers)
 }
 
-// checkPredictiveLoss checks, for each head, Equation 4 or the norm in its place in the
-// authors' code.
+// checkPredictiveLoss checks Equation 4 for each head. In the form "norm" it checks the
+// loss that the authors' code has instead.
 func checkPredictiveLoss(in vector, out *comparison) {
-	a, b := in.learner()
+	a, b := in.agentAndBatch()
 	u := a.pun
 	form := in.word("form")
 	require(form == "mse" || form == "norm", "in: form is %q, want mse or norm", form)
@@ -262,25 +275,27 @@ func checkPredictiveLoss(in vector, out *comparison) {
 	}
 	for i, c := range u.critics {
 		ξ := c.q.latent(u.pass, b.x)
-		out.holds(at("loss", i), u.headTerm(i, b, ξ, epilogue{}))
+		loss := u.headTerm(i, b, ξ, epilogue{}) // without the mask of ReLU, which grad_xi does not have
+		out.holds(at("loss", i), loss)
 		out.holds(at("pred", i), rowMajor(b.x.rows, u.headWidth, b.predictions[i]))
 		out.holds(at("grad_head", i), c.gradient.head)
-		out.holds(at("grad_xi", i), u.pass.dx[len(c.q.layers)-1]) // before the mask of ReLU
+		out.holds(at("grad_xi", i), u.pass.dx[len(c.q.layers)-1])
 	}
 }
 
-// checkUpdate checks whole updates by the joint loss of Equations 2 and 4. If
-// predictive_weight is 0 or absent, Equation 4 moves only the heads. If there are
-// priorities, replay is prioritized and the loss is joint.
+// checkUpdate checks whole updates. The critics descend the joint loss of Equations 2 and
+// 4 if predictive_weight is 1 or the case has priorities. Otherwise Equation 4 moves only
+// the heads. With priorities, replay is prioritized.
 func checkUpdate(in vector, out *comparison) {
 	p := Paper()
 	prioritized := in.has("priority")
 	weight := in.numberIf("predictive_weight")
-	require(weight == 0 || weight == 1, "in: predictive_weight is neither 0 nor 1, which the joint loss here has")
-	if weight == 0 && !prioritized {
+	require(weight == 0 || weight == 1, "in: predictive_weight is %v, want 0 or 1", weight)
+	joint := weight == 1 || prioritized
+	if !joint {
 		p.PredictiveGradient = "head"
 	}
-	first := in.step(0)
+	first := in.minibatch(0)
 	if prioritized {
 		p.Replay = "per"
 		p.Batch = first.length("g")
@@ -288,20 +303,20 @@ func checkUpdate(in vector, out *comparison) {
 		p.PriorityBeta = in.number("beta")
 	}
 	a := in.agent(p, first.length(at("s", 0)), first.length(at("g", 0)))
-	drawn := &givenDraw{sampler: a.sampler}
+	given := &givenDraw{sampler: a.sampler}
 	if prioritized {
 		in.prioritize(a)
-		a.sampler = drawn
+		a.sampler = given
 	}
 
 	for i := range in.length("steps") {
-		step := in.step(i)
-		a.batch = *step.batch(a)
-		a.batch.transitions = nil // nothing is drawn
+		minibatch := in.minibatch(i)
+		a.batch = *minibatch.batch(a)
+		a.batch.transitions = nil // so that Agent.draw replaces no row
 		if prioritized {
-			drawn.transitions = step.transitions(a)
+			given.transitions = minibatch.transitions(a)
 		}
-		a.learning = pairScript(step.wholes("M"), len(a.pun.critics))
+		a.learning = pairScript(minibatch.wholes("M"), len(a.pun.critics)) // the update draws M from it
 		err := a.learner.update(a)
 		require(err == nil, "%v", err)
 	}
@@ -314,15 +329,15 @@ func checkUpdate(in vector, out *comparison) {
 		out.holds(at("heads", i), c.head)
 	}
 	if prioritized {
-		sampler := drawn.sampler.(*prioritizedSampler)
+		sampler := given.sampler.(*prioritizedSampler)
 		for j := range a.replay.n {
 			out.holds(at("P", j), sampler.probability(j))
 		}
 	}
 }
 
-// step returns one update's minibatch.
-func (v vector) step(i int) vector {
+// minibatch returns the part of the vector with the minibatch of the i-th update.
+func (v vector) minibatch(i int) vector {
 	v.place += "." + at("steps", i)
 	v.requireKeys("s g a s_next r M")
 	return v
@@ -332,24 +347,24 @@ func (v vector) step(i int) vector {
 func (v vector) prioritize(a *Agent) {
 	sampler := a.sampler.(*prioritizedSampler)
 	a.replay.n = v.length("priority")
-	sampler.prioritized = a.replay.n
+	sampler.prioritized = a.replay.n // none is new
 	for j, priority := range list[float64](v, "priority") {
 		sampler.set(j, priority)
 	}
 }
 
-// transitions returns which transitions of the replay are in a step's minibatch.
+// transitions returns the indices in the replay of a minibatch's transitions.
 func (v vector) transitions(a *Agent) []int {
 	transitions := v.wholes("transitions")
 	require(len(transitions) == a.params.Batch && v.length("g") == a.params.Batch,
-		"%s: there are not as many transitions as in the first step", v.place)
+		"%s: s, g and transitions must be as long as in the first step", v.place)
 	for _, j := range transitions {
 		require(0 <= j && j < a.replay.n, "%s: there is no transition %d", v.place, j)
 	}
 	return transitions
 }
 
-// A givenDraw draws nothing, because the case gives the minibatch and its transitions.
+// A givenDraw is the agent's sampler, but the case says which transitions are drawn.
 type givenDraw struct {
 	sampler
 	transitions []int
@@ -360,7 +375,8 @@ func (d *givenDraw) weigh(b *batch, step int) {
 	d.sampler.weigh(b, step)
 }
 
-// checkCandidates checks the draw of at most limit of n transitions.
+// checkCandidates checks which transitions become candidates if the replay has n of them
+// and at most limit may be candidates.
 func checkCandidates(in vector, out *comparison) {
 	n := in.whole("n")
 	limit := in.whole("limit")
@@ -389,14 +405,15 @@ func checkHeadDeviation(in vector, out *comparison) {
 	require(len(heads[0]) > 0, "in: a head predicts nothing")
 
 	u := make([]float64, rows)
-	HeadDeviation(u, heads, len(heads[0])/rows)
+	width := len(heads[0]) / rows
+	HeadDeviation(u, heads, width)
 	out.holds("u", u)
 }
 
 // checkUncertainty checks Equation 5 for rows of s and g, with all actions and with each
 // action alone.
 func checkUncertainty(in vector, out *comparison) {
-	a, b := in.learner()
+	a, b := in.agentAndBatch()
 	actions := in.actions(a, b.x.rows)
 	for j := range actions {
 		out.holds(at("per_action", j), a.pun.uncertainty(b.x, actions[j:j+1], HeadDeviation))
@@ -412,11 +429,12 @@ func checkUncertaintyGoal(in vector, out *comparison) {
 	a := in.agent(p, in.length(at("s", 0)), in.length(at("achieved", 0)))
 	in.fill("desired", a.desired)
 
-	x := a.candidates(in.remember(a), false).inputs(a)
+	const first = false // they are not for an episode's first goal
+	x := a.candidates(in.remember(a), first).inputs(a)
 	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows), HeadDeviation))
 }
 
-// checkGoalProbabilities checks Equation 6, and its scaling.
+// checkGoalProbabilities checks Equation 6, and the scaling of its uncertainties.
 func checkGoalProbabilities(in vector, out *comparison) {
 	ε := list[float64](in, "epsilon")
 	scaled := make([]float64, len(ε))
@@ -431,47 +449,63 @@ func checkGoalProbabilities(in vector, out *comparison) {
 // checkGoalChoice checks the choice of a goal: first its parts, and then the whole choice
 // for each draw. If the case has a threshold, the goals are an episode's first.
 func checkGoalChoice(in vector, out *comparison) {
-	p := Paper()
-	p.InitialSteps = 0
-	p.UncertaintyActions = in.length("shared_actions")
-	p.Slope = in.number("m")
-	p.Intercept = in.number("b")
 	first := in.has("c")
-	if first {
-		p.Threshold = in.number("c")
-		p.Horizon = in.whole("T")
-	}
-	a := in.agent(p, in.length(at("s", 0)), in.length(at("achieved", 0)))
-	a.curriculum = paperCurriculum{}
-	copy(a.observation, in.numbers("now", a.sizes.Observation))
+	a := in.goalChooser()
 	kept := in.remember(a)
-	q := a.Value(slices.Repeat([][]float64{a.observation}, len(kept)), a.replay.achieved.of(kept))
+	now := slices.Repeat([][]float64{a.observation}, len(kept))
+	q := a.Value(now, a.replay.achieved.of(kept))
 	if first {
 		out.holds("q_mean", q)
 		kept = a.achievableNow(kept)
 		out.holds("kept", kept)
-	} else { // a threshold that only the best would pass, if it were applied
+	} else {
+		// Later goals have no threshold. If the code applied one, only the best would pass
+		// this one, and the goals would show it.
 		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
 
-	var actions []float64 // components of all actions, as the numbers of [0, 1) that give them
-	for j := range p.UncertaintyActions {
-		for _, v := range in.numbers(at("shared_actions", j), a.sizes.Action) {
-			actions = append(actions, (v+1)/2)
-		}
-	}
+	actions := in.actionDraws(a)
 	ε := a.estimator.uncertainty(a, a.candidates(kept, first), script(actions))
 	out.holds("epsilon", ε)
 	chances := make([]float64, len(kept))
-	GoalProbabilities(chances, ε, p.Slope, p.Intercept)
+	GoalProbabilities(chances, ε, a.params.Slope, a.params.Intercept)
 	out.holds("p", chances)
 
 	for k, u := range list[float64](in, "draws") {
-		a.goalDraws = script(append(slices.Clone(actions), u))
+		a.goalDraws = script(slices.Concat(actions, []float64{u})) // u chooses the goal
 		goal, err := a.curriculum.goal(a, first)
 		require(err == nil, "%v", err)
 		out.holds(at("goal", k), goal)
 	}
+}
+
+// goalChooser returns an agent of the case that chooses goals by QTA's curriculum.
+func (v vector) goalChooser() *Agent {
+	p := Paper()
+	p.InitialSteps = 0 // before which goals are random
+	p.UncertaintyActions = v.length("shared_actions")
+	p.Slope = v.number("m")
+	p.Intercept = v.number("b")
+	if v.has("c") {
+		p.Threshold = v.number("c")
+		p.Horizon = v.whole("T")
+	}
+	a := v.agent(p, v.length(at("s", 0)), v.length(at("achieved", 0)))
+	a.curriculum = paperCurriculum{}
+	copy(a.observation, v.numbers("now", a.sizes.Observation))
+	return a
+}
+
+// actionDraws returns the draws that give the case's shared actions, one for each
+// component. A draw u of [0, 1) gives the component 2u - 1.
+func (v vector) actionDraws(a *Agent) []float64 {
+	var draws []float64
+	for j := range a.params.UncertaintyActions {
+		for _, component := range v.numbers(at("shared_actions", j), a.sizes.Action) {
+			draws = append(draws, (component+1)/2)
+		}
+	}
+	return draws
 }
 
 // checkRelabel checks hindsight: the goal with which a transition is replayed, and the
@@ -481,23 +515,26 @@ func checkRelabel(in vector, out *comparison) {
 	i := in.whole("i")
 	n := in.elements("achieved_next")
 	require(0 <= i && i < n, "in.i is %d, want a transition of %d", i, n)
-	r := newReplay(Sizes{Goal: 2}, n)
+	r := newReplay(Sizes{Goal: 2}, n) // without observations and actions
 	for k := range n {
-		next := in.numbers(at("achieved_next", k), 2)
-		r.add(nil, next, nil, goal, State{Achieved: next})
+		achieved := in.numbers(at("achieved_next", k), 2)
+		r.add(nil, achieved, nil, goal, State{Achieved: achieved})
 	}
 
 	const k = 4
-	draws := []float64{0.9} // above k/(k+1): the transition keeps the goal pursued
+	draws := []float64{0.9} // above k/(k+1): the transition keeps its own goal
 	if in.has("future") {
-		draws = []float64{0, (float64(in.whole("future")-i) + 0.5) / float64(n-i)}
+		later := float64(in.whole("future") - i)
+		u := (later + 0.5) / float64(n-i) // draws the future step
+		draws = []float64{0, u}           // 0: the transition is relabeled
 	}
 	g := r.relabel(i, k, script(draws).Rand)
 	out.holds("g", g)
-	out.holds("r", goalReward(r.nextAchieved.at(i), g, in.number("radius")))
+	reward := goalReward(r.nextAchieved.at(i), g, in.number("radius"))
+	out.holds("r", reward)
 }
 
-// checkFutureStep checks the draw of hindsight's later step.
+// checkFutureStep checks which later step hindsight draws.
 func checkFutureStep(in vector, out *comparison) {
 	step := futureStep(in.whole("i"), in.whole("n"), in.number("u"))
 	out.holds("future", float64(step))
@@ -513,9 +550,9 @@ func checkPrioritized(in vector, out *comparison) {
 
 	w := make([]float64, n)
 	β := in.number("beta")
-	ImportanceWeights(w, P, n, β, 0)
+	ImportanceWeights(w, P, n, β, 0) // 0: they are not divided
 	out.holds("w", w)
-	ImportanceWeights(w, P, n, β, slices.Min(P)) // as replay divides: by the largest
+	ImportanceWeights(w, P, n, β, slices.Min(P)) // divided by the largest, as in training
 	out.holds("w_normalized", w)
 }
 
@@ -538,7 +575,8 @@ func checkAchievable(in vector, out *comparison) {
 	out.holds("kept", Achievable(candidates, q, in.number("c"), in.whole("T")))
 }
 
-// checkOptimalValue checks the best sum of rewards, and the optimal value.
+// checkOptimalValue checks the value of a goal that is so many hops away: undiscounted,
+// which is the best sum of rewards, and discounted.
 func checkOptimalValue(in vector, out *comparison) {
 	γ := in.number("gamma")
 	for k, hops := range in.wholes("hops") {
@@ -560,22 +598,22 @@ func checkForward(in vector, out *comparison) {
 func checkBackward(in vector, out *comparison) {
 	net, p, x := in.pass()
 	y := in.output(net, p, x)
-	dy := p.dx[len(net.layers)]
+	dy := p.dx[len(net.layers)] // which backward reads
 	in.fill("dy", dy)
-	if in.bounded() {
+	if in.bounded() { // through the tanh, whose derivative is 1 - y²
 		for i, v := range y.data {
 			dy.data[i] *= 1 - float32(v*v)
 		}
 	}
 
-	gradient, _ := in.network("net")
+	gradient, _ := in.network("net") // of the same shape; backward overwrites its numbers
 	net.backward(p, gradient, len(net.layers))
-	_, dx := net.inputGradient(p, x, dy, 0)
+	_, dx := net.inputGradient(p, x, dy, 0) // for all columns of x
 	out.holds("grad", gradient.layers)
 	out.holds("dx", dx)
 }
 
-// pass returns a network, a pass through it, and its input.
+// pass returns the case's network, the memory of a pass through it, and its input x.
 func (v vector) pass() (*mlp, *pass, matrix) {
 	net, widths := v.network("net")
 	rows := v.length("x")
@@ -601,8 +639,9 @@ func (v vector) bounded() bool { return v.word("output") == "tanh" }
 
 // checkAdam checks a step of Adam for each gradient.
 func checkAdam(in vector, out *comparison) {
-	table := in.number("beta1") == adamBeta1 && in.number("beta2") == adamBeta2 && in.number("eps") == adamEpsilon
-	require(table, "in: beta1, beta2 and eps are not %v, %v and %v", adamBeta1, adamBeta2, adamEpsilon)
+	sameβ := in.number("beta1") == adamBeta1 && in.number("beta2") == adamBeta2
+	sameε := in.number("eps") == adamEpsilon
+	require(sameβ && sameε, "in: want beta1 %v, beta2 %v and eps %v", adamBeta1, adamBeta2, adamEpsilon)
 
 	w := list[float32](in, "w")
 	a := newAdam(w, make([]float32, len(w)), in.number("lr"), newWorkers(1))
@@ -613,28 +652,31 @@ func checkAdam(in vector, out *comparison) {
 	}
 }
 
-// checkGaussianLoss checks the loss of Deep Ensembles, whose heads predict means and a
-// raw variance.
+// checkGaussianLoss checks the loss of Deep Ensembles. Their heads predict a mean and a
+// raw variance, which becomes the variance by softplus.
 func checkGaussianLoss(in vector, out *comparison) {
 	y := list[float32](in, "y")
-	var p []float32 // a mean and a raw variance for each
+	var p []float32 // predictions: a mean and a raw variance for each y
 	for r := range y {
-		p = append(p, float32(in.number(at("mu", r))), float32(in.number(at("raw", r))))
+		mean := in.number(at("mu", r))
+		raw := in.number(at("raw", r))
+		p = append(p, float32(mean), float32(raw))
 	}
 	dp := make([]float32, len(p))
-	out.holds("loss", gaussianLoss(dp, p, y, 1))
+	const width = 1 // means in a row of p
+	out.holds("loss", gaussianLoss(dp, p, y, width))
 	for r := range y {
 		out.holds(at("grad_mu", r), float64(dp[2*r]))
 		out.holds(at("grad_raw", r), float64(dp[2*r+1]))
 	}
 }
 
-// checkLogDensity checks the density of MEGA.
+// checkLogDensity checks MEGA's kernel density estimate.
 func checkLogDensity(in vector, out *comparison) {
 	points := lists[float64](in, "points")
 	query := lists[float64](in, "query")
 	width := len(query[0])
-	require(width > 0 && len(points[0]) == width, "in: a point has not as many numbers as a query")
+	require(width > 0 && len(points[0]) == width, "in: a point has %d numbers, and a query %d", len(points[0]), width)
 	requireSmall("the densities", float64(width)*float64(len(points))*float64(len(query)))
 
 	h := in.number("bandwidth")
@@ -643,18 +685,20 @@ func checkLogDensity(in vector, out *comparison) {
 	}
 }
 
-// checkValueDisagreement checks the choice of VDS.
+// checkValueDisagreement checks the uncertainties of VDS, and the probabilities that it
+// chooses goals with.
 func checkValueDisagreement(in vector, out *comparison) {
 	q := lists[float32](in, "q")
-	p := make([]float64, len(q[0]))
-	valueDisagreement(p, q)
-	out.holds("std", p)
-	toProbabilities(p)
+	std := make([]float64, len(q[0]))
+	valueDisagreement(std, q)
+	out.holds("std", std)
+	p := std
+	toProbabilities(p) // in place
 	out.holds("p", p)
 }
 
-// learner returns an agent with the case's networks, and its minibatch.
-func (v vector) learner() (*Agent, *batch) {
+// agentAndBatch returns an agent with the case's networks, and the case's minibatch.
+func (v vector) agentAndBatch() (*Agent, *batch) {
 	state := max(v.length(at("s", 0)), v.length(at("s_next", 0)))
 	a := v.agent(Paper(), state, v.length(at("g", 0)))
 	return a, v.batch(a)
@@ -664,7 +708,7 @@ func (v vector) learner() (*Agent, *batch) {
 // goals of these sizes. The agent does not clip returns, because Equation 1 does not.
 func (v vector) agent(p Params, observation, goal int) *Agent {
 	p.ClipReturns = false
-	p.Curriculum = "her" // which allows a single critic
+	p.Curriculum = "her" // which, unlike QTA's, allows a single critic
 	p.Critics = v.length("critics")
 	p.HiddenLayers = v.length(at("critics", 0)) - 1
 	p.HiddenSize = v.length("critics[0][0].b")
@@ -682,7 +726,7 @@ func (v vector) agent(p Params, observation, goal int) *Agent {
 
 	for i, c := range a.pun.critics {
 		v.fill(at("critics", i), c.q.layers)
-		copy(c.target.params, c.params)
+		copy(c.target.params, c.params) // unless the case has targets
 		v.fillIf(at("critic_targets", i), c.target.layers)
 		if v.has("heads") {
 			v.fill(at("heads", i), c.head)
@@ -725,8 +769,8 @@ func (v vector) actions(a *Agent, rows int) []matrix {
 	return actions
 }
 
-// remember stores the case's states, and the goals achieved there, in an agent's replay.
-// It returns the indices of their transitions.
+// remember stores the case's states in an agent's replay, with the goals achieved there.
+// Each becomes a transition that ends where it began. remember returns their indices.
 func (v vector) remember(a *Agent) []int {
 	var all []int
 	for k := range v.elements("s") {
@@ -738,10 +782,11 @@ func (v vector) remember(a *Agent) []int {
 	return all
 }
 
-// scripted is a source of randomness. A generator that uses it returns the given numbers,
-// of [0, 1), from Float64.
+// scripted is a source of randomness that gives chosen numbers of [0, 1). A generator
+// that uses it returns them from Float64.
 type scripted []float64
 
+// script returns a generator whose Float64 returns these numbers.
 func script(numbers []float64) stream {
 	s := scripted(numbers)
 	return stream{Rand: rand.New(&s)}
@@ -751,8 +796,8 @@ func (s *scripted) Uint64() uint64 {
 	require(len(*s) > 0, "in: there are fewer draws than the code takes")
 	u := (*s)[0]
 	*s = (*s)[1:]
-	require(0 <= u && u < 1, "in: an index is out of range")
-	return uint64(u * (1 << 53))
+	require(0 <= u && u < 1, "in: an index is out of range, or a draw is not in [0, 1)")
+	return uint64(u * (1 << 53)) // Float64 divides by 2^53
 }
 
 // pairScript returns a generator with which drawPair returns M from n critics.
@@ -761,7 +806,7 @@ func pairScript(M []int, n int) stream {
 	i := float64(M[0])
 	j := float64(M[1])
 	if j > i {
-		j--
+		j-- // drawPair counts the second index without the first
 	}
 	return script([]float64{(i + 0.5) / float64(n), (j + 0.5) / float64(n-1)})
 }

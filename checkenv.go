@@ -10,11 +10,12 @@ import (
 	"slices"
 )
 
-// CheckEnv checks every sentence of [Env] in at least 16 episodes of random actions, each
-// with horizon steps or half as many. It returns the first mistake as an [*EnvError], or
-// nil. Any other error names sizes below 1, numbers that the networks cannot learn from
-// ([State]), actions without effect, or goals that every state reaches or none does.
-// CheckEnv panics if env does, or if horizon is below 1.
+// CheckEnv checks env against every sentence of [Env]'s comments. It plays at least 16
+// episodes of random actions, each with horizon steps or half as many. It returns the first
+// mistake as an [*EnvError], or nil. Any other error names sizes below 1, numbers that the
+// networks cannot learn from ([State]), actions without effect, goals that every state
+// reaches, or goals that only an almost exact match reaches. CheckEnv panics if env does,
+// or if horizon is below 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -29,7 +30,7 @@ func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 			return err
 		}
 	}
-	const leastRounds = 4
+	const leastRounds = 4 // with those of findEffect
 	for c.rounds < leastRounds {
 		if _, err := c.playRound(0); err != nil {
 			return err
@@ -48,7 +49,7 @@ type envCheck struct {
 	horizon int
 	rng     *rand.Rand
 	rounds  int          // how many were played
-	played  []playedStep // steps of these rounds, in episodes of horizon steps
+	played  []playedStep // of each round two episodes, each with horizon+1 states
 }
 
 // A playedStep is a copy of what Reset or Step returned, and its reward.
@@ -66,44 +67,45 @@ func (c *envCheck) findEffect(component int) error {
 			return err
 		}
 	}
-	return fmt.Errorf("qta: environment: component %d of actions has no effect: %d episodes are as with another",
-		component, most)
+	return fmt.Errorf("qta: environment: component %d of actions has no effect: %d episodes went the same way with "+
+		"other values of it", component, most)
 }
 
-// playRound plays four episodes. The second differs from the first in one component of
-// its actions, and playRound reports whether its answers differ. The third is broken off.
-// The last repeats the first, but gets all its actions in one slice and makes more calls
-// of Reward. Its answers must be the same.
+// playRound plays four episodes. The second has the first one's seed and actions, except
+// for one component of the actions. playRound reports whether this changed any state or
+// reward. The third episode is broken off. The fourth repeats the first, and must return
+// the same. But its actions come one after the other in the same slice, and there are more
+// calls of Reward.
 func (c *envCheck) playRound(component int) (effect bool, err error) {
 	seed := c.rng.Uint64()
 	actionSeed := c.rng.Uint64()
 	actions := randomActions(actionSeed, c.horizon, c.sizes.Action)
 	varied := randomActions(actionSeed, c.horizon, c.sizes.Action)
-	for t, other := range randomActions(c.rng.Uint64(), c.horizon, 1) {
-		varied[t][component] = other[0]
+	for t, value := range randomActions(c.rng.Uint64(), c.horizon, 1) {
+		varied[t][component] = value[0]
 	}
 
-	once, err := c.play(seed, actions, nil)
+	first, err := c.play(seed, actions, nil)
 	if err != nil {
 		return false, err
 	}
-	other, err := c.play(seed, varied, nil)
+	second, err := c.play(seed, varied, nil)
 	if err != nil {
 		return false, err
 	}
 	if err := c.breakOff(); err != nil {
 		return false, err
 	}
-	if _, err := c.play(seed, actions, once); err != nil {
+	if _, err := c.play(seed, actions, first); err != nil {
 		return false, err
 	}
 
 	c.rounds++
-	c.played = slices.Concat(c.played, once, other)
-	return !reflect.DeepEqual(once, other), nil
+	c.played = slices.Concat(c.played, first, second)
+	return !reflect.DeepEqual(first, second), nil
 }
 
-// breakOff plays half of another episode.
+// breakOff plays another episode, but stops halfway.
 func (c *envCheck) breakOff() error {
 	seed := c.rng.Uint64()
 	actions := randomActions(c.rng.Uint64(), c.horizon/2, c.sizes.Action)
@@ -117,22 +119,23 @@ func randomActions(seed uint64, n, components int) [][]float64 {
 	actions := make([][]float64, n)
 	for t := range actions {
 		for range components {
-			x := float64(4.0 / 3 * symmetric(rng))
+			x := float64(4.0 / 3 * symmetric(rng)) // a quarter lies beyond ±1
 			actions[t] = append(actions[t], min(max(x, -1), 1))
 		}
 	}
 	return actions
 }
 
-// An episode is one that CheckEnv plays.
+// An episode is an episode that CheckEnv is playing.
 type episode struct {
 	*envCheck
 	earlier []playedStep // the same episode, played before, or nil
-	steps   []playedStep // those played so far; the first is what Reset returned
+	steps   []playedStep // what Reset returned, and then what each Step has returned so far
 }
 
-// play plays an episode and checks every answer. If the episode was played before, as
-// earlier, all its actions are passed in one slice.
+// play plays an episode and checks what every call returns. earlier is the same episode,
+// played before, or nil. If it is there, play passes all actions in one slice, which an
+// environment must not keep.
 func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) ([]playedStep, error) {
 	e := &episode{envCheck: c, earlier: earlier}
 	s := e.env.Reset(rand.New(rand.NewPCG(seed, seed)))
@@ -157,23 +160,24 @@ func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) 
 	return e.steps, nil
 }
 
-// answerProblem keeps what Reset or Step has returned, and says what is wrong with that
-// answer, or returns "".
+// answerProblem says what is wrong with what Reset or Step has returned, or returns "". It
+// adds a copy to e.steps.
 func (e *episode) answerProblem(s State, reward float64) string {
 	t := len(e.steps)
 	kept := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
 	var problem string
 	if t == 0 {
 		problem = stateProblem(s, e.sizes)
-	} else { // the same for the state, and more
-		problem = stepProblem(e.env, e.sizes, e.steps[0].Desired, s, reward)
+	} else {
+		problem = stepProblem(e.env, e.sizes, e.steps[0].Desired, s, reward) // also checks the state
 	}
 	if problem != "" {
 		return problem
 	}
 	e.steps = append(e.steps, playedStep{kept, e.env.Reward(s.Achieved, s.Desired)})
 	if e.earlier != nil {
-		if problem := rewardProblem(e.env, s, e.earlier[len(e.earlier)-1-t]); problem != "" {
+		other := e.earlier[len(e.earlier)-1-t] // counted from the end, so that it is another state
+		if problem := rewardProblem(e.env, s, other); problem != "" {
 			return problem
 		}
 	}
@@ -191,9 +195,10 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	return ""
 }
 
-// rewardProblem says what is wrong with a reward, or returns "". It tests each goal of s
-// against itself, other's achieved goal against other's desired goal, and other's
-// achieved goal against the goal achieved at s, as in hindsight.
+// rewardProblem says what is wrong with Reward, or returns "". Each goal of s must reach
+// itself. Two calls must return the same when they are repeated: for other's achieved and
+// desired goals, and for other's achieved goal with s's achieved goal as the desired one,
+// as in hindsight.
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {
@@ -201,9 +206,11 @@ func rewardProblem(env Env, s State, other playedStep) string {
 		}
 	}
 	hindsight := env.Reward(other.Achieved, s.Achieved)
+	own := env.Reward(other.Achieved, other.Desired)
+	hindsightAgain := env.Reward(other.Achieved, s.Achieved)
 	return cmp.Or(
-		repeatProblem(env.Reward(other.Achieved, other.Desired), other.reward),
-		repeatProblem(env.Reward(other.Achieved, s.Achieved), hindsight))
+		repeatProblem(own, other.reward),
+		repeatProblem(hindsightAgain, hindsight))
 }
 
 // repeatProblem says what is wrong with the reward of a repeated call, or returns "".
@@ -215,7 +222,8 @@ func repeatProblem(now, before float64) string {
 		"and depend only on its arguments", now, before)
 }
 
-// numbersProblem says which numbers of all states the networks cannot learn from, or
+// numbersProblem looks at the numbers of all states that were played. It says if the
+// networks cannot learn from them, or if Reward makes goals too easy or too hard, or
 // returns "".
 func (c *envCheck) numbersProblem() string {
 	var observations, goals [][]float64
@@ -232,15 +240,18 @@ func (c *envCheck) numbersProblem() string {
 			reached)
 	}
 
-	// A reward depends on a component if some goal, moved in this component, is missed.
-	rewarded := func(i int, by float64) bool {
-		return slices.ContainsFunc(goals, func(g []float64) bool { return c.env.Reward(moved(g, i, by), g) != 0 })
-	}
-	unrewarded := func(int, float64) bool { return false }
+	rewarded := func(i int, by float64) bool { return c.misses(goals, i, by) }
+	unrewarded := func(int, float64) bool { return false } // no reward depends on an observation
 	return cmp.Or(
 		unitsProblem("observation", observations, unrewarded),
 		unitsProblem("goal", goals, rewarded),
 		c.toleranceProblem())
+}
+
+// misses reports whether one of the goals is missed when its component i is moved.
+func (c *envCheck) misses(goals [][]float64, i int, by float64) bool {
+	missed := func(g []float64) bool { return c.env.Reward(moved(g, i, by), g) != 0 }
+	return slices.ContainsFunc(goals, missed)
 }
 
 // moved returns a copy of x with component i moved.
@@ -250,8 +261,8 @@ func moved(x []float64, i int, by float64) []float64 {
 	return y
 }
 
-// A span is the range of a number. Its ends are halved before they are added, because
-// their sum may overflow.
+// A span is the range of a number. Its ends are halved before they are added or
+// subtracted, because the result may overflow.
 type span struct{ low, high float64 }
 
 func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
@@ -272,16 +283,18 @@ func spans(vectors [][]float64) []span {
 	return all
 }
 
-// unitsProblem says which component of some vectors the networks cannot learn from, or
-// returns "". Heads predict observations as they are (R12), and large errors of the heads
-// dominate the critics' errors in the shared layers. A component is allowed to vary less than
-// narrow if another one varies more and no reward depends on it.
+// unitsProblem names a component of some vectors that the networks cannot learn from, or
+// returns "". A component must not vary too widely: heads predict observations as they are
+// (R12), and in the shared layers their large errors would dominate the critics' errors. A
+// component may be narrow if another one is wider and no reward depends on the narrow one;
+// down to half of the bound, a reward may depend on it. rewarded says whether a reward
+// depends on a move of component i.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
-	// Beyond these bounds a dot that moves from 0 to 1 takes three times the steps, or is
-	// never solved.
+	// The bounds come from an environment in which a dot moves from 0 to 1. If its numbers
+	// are rescaled beyond a bound, training takes three times the steps, or never succeeds.
 	const (
-		far       = 50   // middle from zero
-		farHalves = 20   // the same, in halves of the component's span
+		far       = 50   // distance of the middle from zero
+		farHalves = 20   // the same distance, in halves of the span
 		wide      = 100  // half of the span
 		narrow    = 1e-3 // half of the span
 	)
@@ -292,10 +305,10 @@ func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by floa
 	}
 	for i, s := range all {
 		half := s.half()
-		isFar := math.Abs(s.middle()) > max(far, float64(farHalves*half))
+		isFar := math.Abs(s.middle()) > max(far, float64(farHalves*half)) // beyond both bounds
 		isNarrow := 0 < half && half < narrow
 		if isNarrow && half < widest {
-			isNarrow = half < narrow/2 && rewarded(i, 2*half)
+			isNarrow = half < narrow/2 && rewarded(i, 2*half) // by its whole span
 		}
 		if isFar || isNarrow || half > wide {
 			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
@@ -322,11 +335,13 @@ func (c *envCheck) toleranceProblem() string {
 	return ""
 }
 
-// meanStep returns how far component i of the achieved goal moves in a step.
+// meanStep returns about how far component i of the achieved goal moves in a step. It
+// divides by all states, although a first state has no step.
 func (c *envCheck) meanStep(i int) float64 {
 	sum := 0.0
 	for t := 1; t < len(c.played); t++ {
-		if begins := t%(c.horizon+1) == 0; !begins {
+		begins := t%(c.horizon+1) == 0 // an episode
+		if !begins {
 			sum += math.Abs(c.played[t].Achieved[i] - c.played[t-1].Achieved[i])
 		}
 	}
@@ -334,7 +349,7 @@ func (c *envCheck) meanStep(i int) float64 {
 }
 
 // continuous reports whether two values of component i of the achieved goal lie closer
-// than near, but farther apart than rounding explains.
+// than near, but farther apart than rounding explains. On a grid no two values do.
 func (c *envCheck) continuous(i int, near float64) bool {
 	var values []float64
 	for _, s := range c.played {
@@ -350,13 +365,13 @@ func (c *envCheck) continuous(i int, near float64) bool {
 	return false
 }
 
-// Scaled returns env with numbers of about 1 for its learner. A pair is the least and the
-// largest number of a component. The component is divided by a power of two of about half
-// their distance; if the pair lies far from zero, its middle is subtracted first. The
-// component then lies within ±1, or for a pair near zero within ±3. Numbers within a pair
-// are not rounded, so rewards stay the same. The result has only Env's methods, not
-// [GoalSampler]'s. Scaled panics if a pair's distance is not finite, as with the bounds
-// of some simulators.
+// Scaled returns env with numbers of about 1, for the agent that learns in it. A pair is
+// the least and the largest number of a component. The component is divided by a power of
+// two, about half the distance between these two numbers. If the pair lies far from zero,
+// its middle is subtracted first. The component then lies within ±1, or for a pair near
+// zero within ±3. Numbers between the two are not rounded, so rewards stay the same. The
+// result has only Env's methods, not [GoalSampler]'s. Scaled panics if the distance is not
+// finite, as with the bounds of some simulators.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	for _, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[1] - pair[0]) {
@@ -395,18 +410,18 @@ func unscaled(env Env) Env {
 	return env
 }
 
-// rescale returns x in the units of its pairs, or converts such an x back. A middle that
-// is subtracted lies at least twice as far from zero as from any number of its pair, so
-// the difference is exact.
+// rescale converts x to the units of its pairs, or back from them. A middle that is
+// subtracted lies at least twice as far from zero as from any number between the two of
+// its pair, so the difference is exact.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) {
 		pair := span{pairs[i][0], pairs[i][1]}
 		fraction, exponent := math.Frexp(pair.half())
-		if fraction == 0.5 {
+		if fraction == 0.5 { // the half is a power of two itself
 			exponent--
 		}
-		unit := math.Ldexp(1, exponent) // at least half of the distance
+		unit := math.Ldexp(1, exponent) // the least power of two that is at least the half
 		middle := pair.middle()
 		if math.Abs(middle) < 2*unit {
 			middle = 0

@@ -30,23 +30,23 @@ const (
 	agentMagic    = "qta checkpoint\n\x00"
 	ensembleMagic = "qta ensemble\n\x00\x00\x00" // for a PUN
 
-	checkpointFormat = 8 // of an agent and of a PUN
+	checkpointFormat = 8 // the same for an agent and a PUN
 )
 
-// A header is the first part of a checkpoint.
+// A header is the JSON part of a checkpoint.
 type header struct {
 	Params      Params
 	Sizes       Sizes
 	Seed        uint64
 	Step        int  // environment steps taken, and transitions in the replay
-	Evaluations int  // in the log
-	Own         bool // the curriculum is its user's own
-	Attachment  int  // bytes
+	Evaluations int  // rows of the log
+	Own         bool // the curriculum was given to SetCurriculum
+	Attachment  int  // bytes of what the user attached
 }
 
-// MarshalBinary returns a checkpoint of the agent: its whole state. It fails
-// with a [*NumericError] if a number is NaN or infinite, and after an error within
-// a step of Train.
+// MarshalBinary returns a checkpoint of the agent: its whole state. It fails with a
+// [*NumericError] if a number is NaN or infinite. It also fails after an error within a
+// step of Train.
 func (a *Agent) MarshalBinary() ([]byte, error) {
 	if a.halfway {
 		return nil, errHalfway
@@ -64,10 +64,10 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, a.savedState(), a.parameters(), a.step)
 }
 
-// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, and
-// keeps its threads. After an error the agent is as it was; the error wraps
-// [errors.ErrUnsupported] for another format. Calling it within Train is an
-// error.
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, on as many
+// threads as before. On error the agent stays as it was. The error wraps
+// [errors.ErrUnsupported] if the checkpoint has another format. Calling UnmarshalBinary
+// within Train is an error.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.env != nil {
 		return errTraining
@@ -127,8 +127,8 @@ func writeAndClose(f diskFile, data []byte) error {
 	return cmp.Or(written, synced, closed)
 }
 
-// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] for a
-// missing file and [errors.ErrUnsupported] for another format.
+// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] if the
+// file is missing, and [errors.ErrUnsupported] if the checkpoint has another format.
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -176,7 +176,8 @@ func (h *header) marshal(magic string, s savedState, networks []parameterVector,
 	text := toJSON(h)
 	b := binary.LittleEndian.AppendUint64([]byte(magic), checkpointFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(text)))
-	b, err := s.append(append(b, text...), step)
+	b = append(b, text...)
+	b, err := s.append(b, step)
 	if err != nil {
 		return nil, err
 	}
@@ -217,17 +218,18 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 // other mistakes in parameters and sizes.
 func (h *header) fits(bytes int) bool {
 	const bytesOfFloat32, bytesOfFloat64 = 4, 8
-	weight := 4 * bytesOfFloat32 // itself, its target and two moments
-	evaluation := 10 * bytesOfFloat64
+	const weight = 4 * bytesOfFloat32      // itself, its target and two moments
+	const evaluation = 10 * bytesOfFloat64 // the fields of an Evaluation
 	transition := bytesOfFloat64 * float64(h.Sizes.Observation+h.Sizes.Goal+h.Sizes.Action)
 
 	// The state is at least as large as the largest of its parts.
 	needed := max(
-		float64(weight)*criticWeights(&h.Params, h.Sizes),
+		weight*criticWeights(&h.Params, h.Sizes),
 		transition*float64(h.Step),
-		float64(evaluation)*float64(h.Evaluations),
+		evaluation*float64(h.Evaluations),
 		float64(h.Attachment))
-	return min(h.Step, h.Evaluations, h.Attachment) >= 0 && needed <= float64(bytes)
+	negative := min(h.Step, h.Evaluations, h.Attachment) < 0
+	return !negative && needed <= float64(bytes)
 }
 
 // criticWeights returns how many weights the critics have, without their last layers. A

@@ -7,12 +7,13 @@ import (
 )
 
 // This file is the policy of section 3.1, which is updated "as in DDPG" (Lillicrap et
-// al., 2016). It also has the exploration of the appendix's table, and the input
-// normalizer.
+// al., 2016). It also has the exploration of the appendix's table, and the normalizer of
+// the networks' inputs.
 
-// Act returns the policy's action for an observation and a goal, without exploration. Its
-// numbers are in [-1, 1], or NaN after a [*NumericError]. The caller owns the slice. Act
-// panics unless both have the agent's [Sizes] and numbers within ±1e12.
+// Act returns the policy's action for an observation and a goal, without exploration. The
+// action's numbers are in [-1, 1], or NaN after a [*NumericError]. The caller owns the
+// slice. Act panics unless observation and goal have the agent's [Sizes] and numbers within
+// ±1e12.
 func (a *Agent) Act(observation, goal []float64) []float64 {
 	x := a.rows([][]float64{observation}, [][]float64{goal})
 	action := make([]float64, a.sizes.Action)
@@ -22,14 +23,14 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 	return action
 }
 
-// act sets the action columns of x, B rows of s, g and a, to the tanh of the network's
-// output. The network is π.net or π.target. It returns the actions too, B by action;
-// they are valid until the next call.
+// act sets the action columns of x, B rows of s, g and a, to the tanh of the output of
+// network, which is π.net or π.target. act also returns these actions, B by action. The
+// returned matrix is valid until the next call.
 //
 // Reading R18: the paper does not say how an action is kept within its bounds;
 // the tanh is from the authors' code.
 func (π *policy) act(network *mlp, x matrix) matrix {
-	inputs := x.columns(0, network.layers[0].w.rows)
+	inputs := x.columns(0, network.layers[0].w.rows) // s and g
 	actions := network.forward(π.pass, inputs)
 	for i, z := range actions.elements() {
 		actions.data[i] = tanh32(z)
@@ -42,19 +43,20 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 //
 //	-1/B Σ 1/G Σ_i Q_i(s, π(s, g), g) + l2 · mean(a²)
 //
-// policyGradient returns that loss. The mean of a² is over the batch and the action's
-// components. x has B rows of s, g and a; the action columns are overwritten.
+// policyGradient returns the loss. The mean of a² is over the batch and the action's
+// components. x has B rows of s, g and a, and policyGradient sets a to π(s, g).
 //
-// It implements the policy's update of DDPG, Algorithm 1, and a cost of actions (R38).
+// It implements the policy's update of DDPG, Algorithm 1. The cost of large actions,
+// l2 · mean(a²), is from the authors' code (R38).
 //
-// Reading R19: the policy climbs the mean of the G critics, as the authors' code
-// does; the paper says "as in DDPG", which has one critic.
+// Reading R19: the policy climbs the mean of the G critics, as the authors' code does. The
+// paper says "as in DDPG", but DDPG has one critic.
 func (a *Agent) policyGradient(x matrix) float64 {
 	π := a.policy
-	actions := π.act(π.net, x) // they are in x, too
+	actions := π.act(π.net, x) // x has them, too
 
-	// dz is the loss's gradient with respect to the network's output, before the tanh.
-	// Until the loop it holds the gradient of the mean Q with respect to a.
+	// dz will be the loss's gradient with respect to the network's output before the tanh.
+	// At first it holds the gradient of the mean Q with respect to a.
 	layers := len(π.net.layers)
 	dz := π.pass.dx[layers].slice(0, x.rows)
 	q := a.pun.actionGradient(dz, x)
@@ -102,15 +104,16 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 // An explorer turns the policy's action into the one that the agent takes.
 type explorer interface {
 	explore(a *Agent, action []float64)
-	afterStep(a *Agent)     // is called once that step is in the replay: for departures
+	afterStep(a *Agent)     // is called after the step is in the replay: for departures
 	savedState() savedState // what training changes: for departures
 }
 
 // paperExplorer explores by two rows of the appendix's table: epsilon and p_random
 // action.
 //
-// Reading R54: during the table's "initial random steps" the goals are random (R22). The
-// actions are the policy's, with this noise; in MEGA's code they are uniform.
+// Reading R54: during the table's "initial random steps" only the goals are random (R22).
+// The actions are the policy's with the usual exploration, but MEGA's code draws uniform
+// actions.
 type paperExplorer struct{}
 
 func (paperExplorer) explore(a *Agent, action []float64) {
@@ -122,8 +125,9 @@ func (paperExplorer) explore(a *Agent, action []float64) {
 func (paperExplorer) afterStep(*Agent)       {}
 func (paperExplorer) savedState() savedState { return nil }
 
-// perturb adds Gaussian noise of standard deviation ε to each component and clips it to
-// [-1, 1]. With probability p it reports that a random action takes the action's place.
+// perturb adds Gaussian noise of standard deviation ε to each component of an action, and
+// clips the sum to [-1, 1]. It returns true with probability p: the caller then replaces
+// the action by a random one.
 //
 // Reading R20: the table's ε is the standard deviation of the noise, and p_random action
 // is the probability of replacing the action. HER's code and the authors' do the same.
@@ -145,14 +149,15 @@ func uniformAction(action []float64, rng *rand.Rand) {
 	}
 }
 
-// A policy is π_θ, a network from s and g to an action in [-1, 1], with its
-// target.
+// A policy is π_θ, a network from s and g to an action in [-1, 1], with its target network
+// and what an update needs.
 type policy struct {
-	net, target *mlp
-	follower    // of net
-	gradient    *mlp
-	adam        *adam
-	pass        *pass
+	net      *mlp // π_θ, without the tanh
+	target   *mlp
+	follower // moves target towards net
+	gradient *mlp
+	adam     *adam
+	pass     *pass
 }
 
 func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
@@ -171,18 +176,20 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 	return π
 }
 
-// A normalizer scales vectors to about zero mean and unit deviation, by running
-// sums over the vectors that it was shown.
+// A normalizer scales vectors to about zero mean and unit deviation. It takes mean and
+// deviation from the vectors that it has been shown.
 //
-// Reading R21: the paper does not mention a normalizer; this one is from HER's public
-// code and the authors'. The count starts at 1 with zero sums. Until it is shown a
-// vector, it only clips.
+// Reading R21: the paper does not mention a normalizer. This one is as in HER's public code
+// and in the authors'. The count starts at 1 with zero sums, as if a vector of zeros had
+// been shown. Until the first update the normalizer only clips.
 type normalizer struct {
-	sum, square []float64 // of the vectors and of their squares
-	count       float64
-	mean, scale []float64 // scale is 1/deviation
-	clip        float64   // largest magnitude of what it returns
-	floor       float64   // least deviation
+	sum    []float64 // of the vectors
+	square []float64 // sum of their squares
+	count  float64   // of the vectors, and one more
+	mean   []float64
+	scale  []float64 // 1/deviation
+	clip   float64   // largest magnitude of a scaled number
+	floor  float64   // least deviation
 }
 
 func newNormalizer(size int, p *Params) *normalizer {
@@ -197,7 +204,7 @@ func newNormalizer(size int, p *Params) *normalizer {
 	}
 }
 
-// add shows the normalizer one vector, which counts from the next call of update on.
+// add shows the normalizer one vector, which has no effect until the next update.
 func (n *normalizer) add(x []float64) {
 	n.count++
 	for i, v := range x {
@@ -228,7 +235,7 @@ func (n *normalizer) normalize(dst []float32, x []float64) {
 	}
 }
 
-// input sets the start of row to s and g, normalized.
+// input sets the first columns of a row to s and g, normalized.
 func (a *Agent) input(row []float32, observation, goal []float64) {
 	s := row[:len(observation)]
 	a.stateScale.normalize(s, observation)
@@ -236,15 +243,16 @@ func (a *Agent) input(row []float32, observation, goal []float64) {
 	a.goalScale.normalize(g, goal)
 }
 
-// showNormalizers shows the normalizers draws from the finished episode, with
-// replacement.
+// showNormalizers draws some transitions of the finished episode, with replacement, and
+// shows the normalizers their s and g.
 //
-// Reading R120: goals are relabeled for the normalizers as in a minibatch, as in the
+// Reading R120: the goals shown are relabeled like the goals of a minibatch, as in the
 // authors' code.
 func (a *Agent) showNormalizers() {
 	p := &a.params
+	first := a.step - p.Horizon // the episode's first transition
 	for range p.NormalizerDraws {
-		i := a.step - p.Horizon + a.draws.index(p.Horizon)
+		i := first + a.draws.index(p.Horizon)
 		a.stateScale.add(a.replay.observation.at(i))
 		a.goalScale.add(a.curriculum.replayGoal(a, i))
 	}

@@ -5,30 +5,31 @@ import (
 	"fmt"
 )
 
-// This file gives PUN, the ensemble of pun.go, an API of its own, for use with learners
-// of other kinds.
+// This file gives the ensemble of pun.go an API of its own, for use with other learners
+// than the agent's.
 
-// A PUN is the ensemble of Predictive Uncertainty Networks by itself (section 3.1): G
-// critics that learn the values of the caller's transitions, each with a head that
-// predicts the next observation. Where the heads disagree, any learner has too little
-// data. A PUN is not safe for concurrent use.
+// A PUN is the ensemble of Predictive Uncertainty Networks by itself (section 3.1). It has
+// G critics that learn the values of the caller's transitions, each with a head that
+// predicts the next observation. The heads disagree where the data are too few, so a
+// learner of any kind can ask them where to go. A PUN is not safe for concurrent use.
 //
-// Each transition has a row in several tables: observations, goals, actions and next
-// observations, of the PUN's [Sizes]. If Sizes.Goal is 0, a table of goals may be nil.
-// Numbers are not normalized: observations and goals should be of order 1, actions in
-// [-1, 1]. Methods panic if tables or rows have other sizes or a number is not finite as
-// a float32; Learn also panics without a transition.
+// Transitions are passed as tables of observations, goals, actions and next observations.
+// Row k of each table is of transition k, and has the length that the PUN's [Sizes] say. If
+// Sizes.Goal is 0, a table of goals may be nil. A PUN does not normalize: observations and
+// goals should be of order 1, and actions in [-1, 1]. Methods panic if a table or a row has
+// another length, or if a number is not finite as a float32. Learn also panics if there is
+// no transition.
 type PUN struct {
 	params  Params
 	sizes   Sizes
 	pun     *ensemble
 	draws   stream // of the pair M
 	updates int
-	batch   batch // memory of one minibatch at a time
+	batch   batch // memory of the latest minibatch, for the next of the same size
 }
 
-// NewPUN returns an untrained ensemble, whose randomness comes from seed. It uses only
-// these fields of p: the networks' sizes, G, the learning rates, γ, ρ and
+// NewPUN returns an untrained ensemble. Its initial weights and its pairs M come from seed.
+// NewPUN uses only these fields of p: the networks' sizes, G, the learning rates, γ, ρ and
 // UncertaintyActions.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
@@ -37,18 +38,23 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if sizes.Observation < 1 || sizes.Goal < 0 || sizes.Action < 1 {
 		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, want 1 and above, or 0 for the goal", sizes)
 	}
-	u := &PUN{params: p, sizes: sizes, draws: newStream(seed, forLearning)}
-	p.ClipReturns = false
+	used := p
+	used.ClipReturns = false // the caller's rewards may have other bounds
 	rng := newStream(seed, forInitialization).Rand
-	u.pun = newEnsemble(&p, sizes, paperHeads{}, paperShape(&p, sizes), rng, newWorkers(1))
-	return u, nil
+	s := paperShape(&used, sizes)
+	return &PUN{
+		params: p,
+		sizes:  sizes,
+		pun:    newEnsemble(&used, sizes, paperHeads{}, s, rng, newWorkers(1)),
+		draws:  newStream(seed, forLearning),
+	}, nil
 }
 
-// Learn makes one update on a minibatch. Each critic and its head descend Equations 2 and
-// 4 as one loss, and the target critics follow by Equation 3. y are the values that Q(s,
-// a, g) should have, from [PUN.Targets] or elsewhere. It returns both losses, as means
-// over the ensemble. After a [*NumericError], which reports a loss that is not finite,
-// continue from a saved ensemble.
+// Learn makes one update on a minibatch. Each critic and its head descend the sum of
+// Equations 2 and 4, and the target critics follow by Equation 3. y holds the values that
+// Q(s, a, g) should have, from [PUN.Targets] or elsewhere. Learn returns the losses of
+// critics and heads, as means over the ensemble. It returns a [*NumericError] if a loss is
+// not finite: continue from a saved ensemble then.
 func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, head float64, err error) {
 	if len(observations) == 0 {
 		panic("qta: PUN: no transition to learn from")
@@ -60,14 +66,16 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 	critic, head = u.pun.learn(b)
 	u.pun.follow()
 	u.updates++
-	return critic, head, cmp.Or(
-		checkFinite(u.updates, "critics", critic), checkFinite(u.updates, "predictive heads", head))
+	err = cmp.Or(
+		checkFinite(u.updates, "critics", critic),
+		checkFinite(u.updates, "predictive heads", head))
+	return critic, head, err
 }
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
-// nextActions, a', for the next observations. Each call draws the pair M anew.
-// Nothing is clipped, and no transition is taken as terminal: if one ends an
-// episode, set its target to the reward.
+// nextActions, a', for the next observations. Each call draws the pair M anew. Targets are
+// not clipped, and no transition is taken as terminal: set the target of a terminal
+// transition to its reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	b := u.minibatch(len(next))
 	u.fill(b.next, next, goals, nextActions)
@@ -80,9 +88,8 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 	return y
 }
 
-// Uncertainty returns the epistemic uncertainty, Equation 5, for each
-// observation and goal, in the observations' unit. The seed decides the d
-// random actions.
+// Uncertainty returns the epistemic uncertainty, Equation 5, of each observation with its
+// goal, in the observations' unit. The seed decides the d random actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
@@ -90,6 +97,7 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 	return u.pun.uncertainty(x, actions, HeadDeviation)
 }
 
+// minibatch returns a batch with n rows, whose contents are old.
 func (u *PUN) minibatch(n int) *batch {
 	if u.batch.r == nil || n != len(u.batch.r) {
 		u.batch = u.pun.newBatch(n, u.sizes)
@@ -97,7 +105,8 @@ func (u *PUN) minibatch(n int) *batch {
 	return &u.batch
 }
 
-// fill sets the columns of x to tables, observations first.
+// fill sets the columns of x to tables side by side: observations, goals and actions, or
+// only the first of these.
 func (u *PUN) fill(x matrix, tables ...[][]float64) {
 	names := []string{"observations", "goals", "actions"}
 	widths := []int{u.sizes.Observation, u.sizes.Goal, u.sizes.Action}
@@ -105,8 +114,8 @@ func (u *PUN) fill(x matrix, tables ...[][]float64) {
 	for i, table := range tables {
 		name := names[i]
 		width := widths[i]
-		none := width == 0 && table == nil
-		if len(table) != x.rows && !none {
+		noGoals := width == 0 && table == nil
+		if len(table) != x.rows && !noGoals {
 			panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, x.rows))
 		}
 		for k, row := range table {
@@ -116,8 +125,8 @@ func (u *PUN) fill(x matrix, tables ...[][]float64) {
 	}
 }
 
-// setNumbers copies numbers, a row or a list of the given name, to dst, which has the
-// same length.
+// setNumbers copies numbers to dst, and panics if they do not fit. name is the table or list
+// that they come from, for the message.
 func setNumbers(dst []float32, name string, numbers []float64) {
 	if len(numbers) != len(dst) {
 		panic(fmt.Sprintf("qta: PUN: %d numbers in the %s, want %d", len(numbers), name, len(dst)))
@@ -137,8 +146,9 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 	return h.marshal(ensembleMagic, u.savedState(), u.pun.parameters("critic"), u.updates)
 }
 
-// UnmarshalBinary replaces the ensemble by one that MarshalBinary returned. It returns
-// the same errors as [Agent.UnmarshalBinary].
+// UnmarshalBinary replaces the ensemble by the one that MarshalBinary saved. After an error
+// the ensemble is as it was. The error wraps [errors.ErrUnsupported] if data is a checkpoint
+// of another format.
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {
@@ -155,4 +165,6 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-func (u *PUN) savedState() savedState { return append(u.pun.savedState(), u.draws.pcg, &u.updates) }
+func (u *PUN) savedState() savedState {
+	return append(u.pun.savedState(), u.draws.pcg, &u.updates)
+}

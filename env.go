@@ -17,12 +17,12 @@ type Env interface {
 
 	// Reset starts an episode, also in the middle of another, and returns its first
 	// state. All chance of the episode, in its later steps too, comes from rng. Earlier
-	// episodes do not influence it.
+	// episodes do not influence the new one.
 	Reset(rng *rand.Rand) State
 
 	// Step acts for one time step and returns the next state and its reward,
 	// Reward(Achieved, Desired). The components of action are in [-1, 1], and
-	// each has an effect; Step neither changes the slice nor keeps it.
+	// each must have an effect. Step neither changes the slice nor keeps it.
 	// Desired stays the same throughout the episode.
 	Step(action []float64) (State, float64)
 
@@ -34,11 +34,11 @@ type Env interface {
 
 // A State is what an environment reveals: the three entries of Gymnasium's GoalEnv
 // dictionary. The slices are valid until the environment's next Reset or Step;
-// Observation and Achieved may be the same.
+// Observation and Achieved may be the same slice.
 //
-// The networks learn from numbers of about order 1 that are spread widely compared with
-// their distance from zero. [CheckEnv] names the numbers that differ from this, and
-// [Scaled] rescales them. No number may exceed ±1e12.
+// The networks need numbers of about order 1, and the range of each number must not be
+// small compared with its distance from zero. [CheckEnv] names a number that is not so,
+// and [Scaled] rescales numbers. No number may exceed ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -56,7 +56,7 @@ type GoalSampler interface {
 
 // An EnvError reports that an environment broke its contract.
 type EnvError struct {
-	Step    int // environment steps taken; in [CheckEnv] those of the episode
+	Step    int // environment steps taken; if [CheckEnv] reports it, steps of the episode
 	Problem string
 }
 
@@ -71,24 +71,25 @@ func (e *EnvError) Error() string {
 // On another machine an environment may round differently. A difference of at most a
 // millionth of the number's largest magnitude in the episode is rounding. A larger one is
 // rounding too if it began below 1e-8 of that magnitude and grew at most a hundredfold in
-// each step. The last digits of a chaotic motion grow in this way. A changed environment
+// each step. Rounding errors grow in this way in a chaotic motion. A changed environment
 // causes a jump.
 func FirstJump(was, now [][]float64) (step, number int) {
 	const (
 		tolerance = 1e-6
 		growth    = 100
 	)
-	sizes := largestOf(was)
+	largest := largestOf(was)
 	grown := 1e-10 // the largest difference so far that rounding explains
 	for t, row := range was {
 		difference := 0.0
 		for i, x := range row {
-			d := math.Abs(now[t][i]-x) / sizes[i]
+			d := math.Abs(now[t][i]-x) / largest[i]
 			if !(d <= max(tolerance, growth*grown)) {
 				return t, i
 			}
 			difference = max(difference, d)
 		}
+		// A difference that only the tolerance allows explains no larger one later.
 		if difference <= growth*grown {
 			grown = max(grown, difference)
 		}
@@ -96,18 +97,18 @@ func FirstJump(was, now [][]float64) (step, number int) {
 	return -1, -1
 }
 
-// largestOf returns the largest magnitude of each column of some rows, or 1e-3 if all are
-// smaller.
-func largestOf(rows [][]float64) (sizes []float64) {
+// largestOf returns the largest magnitude in each column of some rows, or 1e-3 for a
+// column in which all are smaller.
+func largestOf(rows [][]float64) (largest []float64) {
 	for _, row := range rows {
-		if sizes == nil {
-			sizes = slices.Repeat([]float64{1e-3}, len(row))
+		if largest == nil {
+			largest = slices.Repeat([]float64{1e-3}, len(row))
 		}
 		for i, x := range row {
-			sizes[i] = max(sizes[i], math.Abs(x))
+			largest[i] = max(largest[i], math.Abs(x))
 		}
 	}
-	return sizes
+	return largest
 }
 
 // stepProblem says what is wrong with what Step returned, or returns "". desired is the
@@ -137,7 +138,7 @@ func stateProblem(s State, sizes Sizes) string {
 
 // largestNumber is the largest magnitude of a number that an environment or a curriculum
 // may give. Adam squares the gradients of Equation 4, and with numbers a thousand times
-// larger a square may overflow.
+// larger a square may overflow a float32.
 const largestNumber = 1e12
 
 // numbersProblem says what is wrong with a vector that should have want numbers,

@@ -2,11 +2,12 @@ package qta
 
 import "slices"
 
-// This file is section 3.2, where QTA chooses a goal by Equations 5 and 6, and the
-// threshold at the end of section 3.3.
+// This file is section 3.2, where QTA chooses a goal by Equations 5 and 6. It also has the
+// threshold from the end of section 3.3.
 
-// setGoal sets the goal to pursue from here. It is an episode's first, or the next one:
-// "Whenever the agent successfully reaches its goal, a new goal is sampled".
+// setGoal sets the goal that the agent pursues from here. This is an episode's first goal,
+// or the next one: "Whenever the agent successfully reaches its goal, a new goal is
+// sampled".
 func (a *Agent) setGoal(first bool) error {
 	goal, err := a.curriculum.goal(a, first)
 	if err != nil || goal == nil {
@@ -22,8 +23,8 @@ func (a *Agent) setGoal(first bool) error {
 // A curriculum chooses the goals that the agent pursues: QTA, or a method that
 // the paper compares it with.
 type curriculum interface {
-	// goal returns the goal to pursue from the current state: an episode's first,
-	// or the next after a success. A nil after a success keeps the present goal.
+	// goal returns the goal to pursue from the current state: an episode's first goal, or
+	// the next one after a success. After a success, nil keeps the goal just reached.
 	goal(a *Agent, first bool) ([]float64, error)
 
 	// replayGoal returns the goal that transition i is replayed with.
@@ -31,13 +32,14 @@ type curriculum interface {
 
 	// The other methods are for departures.
 
-	ready(env Env) error         // an error says why it cannot train in env
-	endEpisode(a *Agent) error   // is called when an episode is in the replay
-	networks() []parameterVector // the parameters of its own networks
+	ready(env Env) error         // an error says why the curriculum cannot train in env
+	endEpisode(a *Agent) error   // is called when a whole episode is in the replay
+	networks() []parameterVector // the parameters of the curriculum's own networks
 	savedState() savedState      // what training changes
 }
 
-// curriculumDefaults has the other methods for a curriculum that only chooses goals.
+// curriculumDefaults has all methods but goal, for a curriculum that does nothing else. Its
+// replayGoal is HER's.
 type curriculumDefaults struct{}
 
 func (curriculumDefaults) ready(Env) error             { return nil }
@@ -53,13 +55,13 @@ type paperCurriculum struct{ curriculumDefaults }
 
 // goal draws one of the candidates by Equation 6 and returns its goal.
 //
-// Reading R23: uncertainties are scaled after the threshold, over the candidates that
-// pass it; sections 3.2 and 3.3 name no order of the two.
+// Reading R23: the threshold comes first, and uncertainties are scaled over the candidates
+// that pass it. Sections 3.2 and 3.3 name no order of the two.
 //
-// Reading R22: before InitialSteps the goal is drawn uniformly from the goals achieved.
-// The authors' code does the same for one step more; the table says "initial random
-// steps". A run's very first goal is where the agent stands, as nothing else has been
-// seen.
+// Reading R22: in the first InitialSteps environment steps of a run, goals are drawn
+// uniformly from those achieved so far. The table has "initial random steps", and the
+// authors' code draws so for one step more. A run's first goal is where the agent stands,
+// because nothing else has been achieved.
 func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
 		return a.randomGoal(), nil
@@ -75,8 +77,8 @@ func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	return a.replay.achieved.at(chosen), nil
 }
 
-// randomGoal draws a goal uniformly from those achieved before, or returns the one
-// achieved now if there are none.
+// randomGoal draws a goal uniformly from those achieved before. If there are none, it
+// returns the goal achieved now.
 func (a *Agent) randomGoal() []float64 {
 	if a.replay.n == 0 {
 		return a.achieved
@@ -84,29 +86,30 @@ func (a *Agent) randomGoal() []float64 {
 	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
-// drawCandidates returns all transitions, or N of them if there are more. Every choice of
-// N is equally likely. Transitions stay in the order in which they were stored. Each in
-// turn is taken with a probability: the number of places left, divided by the number of
-// transitions left.
+// drawCandidates returns the indices of all transitions, or of N transitions if there are
+// more. Every choice of N is equally likely. The indices are in ascending order.
 //
-// Reading R24: a candidate is a state the agent has been in, from the running
-// episode too, and the goal achieved there.
+// Reading R24: a candidate is a state in which the agent has been, with the goal achieved
+// there. States of the running episode are candidates, too.
 //
 // Reading R104: the agent has taken an action in a candidate's state, so an
 // episode's final state is never a candidate.
 //
-// Differs D30: the introduction has "all previously observed states", section 3.2 "an
-// arbitrarily large number", and the authors' code all that are stored. N bounds the
-// cost of a choice. 4000 is our number, chosen on the mazes 14x5 and 15x5.
+// Differs D30: a choice has at most N candidates, which bounds its cost. The introduction
+// has "all previously observed states", and section 3.2 "an arbitrarily large number". The
+// authors' code takes all that are stored. In [Paper] N is 4000, which we chose after runs
+// on the mazes 14x5 and 15x5.
 //
-// Reading R118: candidates are drawn without replacement, because an "arbitrarily large"
-// set has none twice. The authors' code takes all that are stored.
+// Reading R118: no candidate is drawn twice in one choice. The paper does not say, and the
+// authors' code takes each stored state once.
 func (a *Agent) drawCandidates() []int {
 	n := a.replay.n
 	N := a.params.Candidates
 	candidates := make([]int, 0, min(n, N))
 	for i := range n {
-		if n <= N || a.goalDraws.index(n-i) < N-len(candidates) {
+		missing := N - len(candidates)
+		// Transition i is taken with probability missing / (n - i).
+		if n <= N || a.goalDraws.index(n-i) < missing {
 			candidates = append(candidates, i)
 		}
 	}
@@ -118,14 +121,15 @@ func (a *Agent) drawCandidates() []int {
 //
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
-// Row k of x begins with s_k and g_k. There are d matrices of actions. Row k of
+// Row k of x begins with s_k and g_k. There are d matrices of actions. Every row of
 // actions[j] is a_j, which uncertainty writes to the last columns of x. The paper's
 // deviation is [HeadDeviation].
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
-// Reading R17: the sum has d terms, and the ensemble has G members. The displayed sums
-// start at 0, and so have one term more. So does Equation 6's sum over N candidates.
+// Reading R17: the sum has d terms, and the ensemble has G members. The paper's sums run
+// from 0 to d and from 0 to G, one term more each. The sum over the N candidates in
+// Equation 6 also has one term more.
 func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []float64 {
 	d := float64(len(actions))
 	ε := make([]float64, x.rows)
@@ -140,10 +144,11 @@ func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []f
 	return ε
 }
 
-// A spread measures how far the heads' predictions are apart, as [HeadDeviation] does.
+// A spread is a function like [HeadDeviation], with the same arguments. It measures how far
+// apart the heads' predictions are.
 type spread func(u []float64, heads [][]float32, width int)
 
-// headSpread sets σ to the spread of the heads' predictions for each row of x.
+// headSpread sets σ to the deviation of the heads' predictions for each row of x.
 func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
 	for lo := 0; lo < x.rows; lo += chunkRows {
 		hi := min(lo+chunkRows, x.rows)
@@ -157,12 +162,12 @@ func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
 	}
 }
 
-// chunkRows is how many rows go through the networks at a time, so that the networks'
-// outputs for many rows need little memory.
+// chunkRows is how many rows go through the networks at a time. With chunks the outputs for
+// many rows need little memory.
 const chunkRows = 384
 
 // drawActions draws the d actions of Equation 5, which are the same for all n candidates.
-// Each is a matrix of n rows that share one row in memory.
+// It returns each action as a matrix with n equal rows, which share one row in memory.
 //
 // Reading R55: the display's a_j has no k, and the authors' code has one set of actions
 // for all candidates. Actions drawn anew for each candidate would add noise to the
@@ -179,15 +184,16 @@ func drawActions(rng stream, d, n, components int) []matrix {
 	return actions
 }
 
-// candidates are states that the agent was in and the goals achieved there, from which a
-// goal is chosen.
+// candidates are states in which the agent was, with the goals achieved there. The agent
+// chooses one of these goals.
 type candidates struct {
 	states, goals [][]float64
 	desired       []float64 // the environment's goal
-	now           []float64 // where the agent is: for departures
-	first         bool      // they are for an episode's first goal: for departures
+	now           []float64 // the agent's observation now: for departures
+	first         bool      // whether an episode's first goal is chosen: for departures
 }
 
+// candidates returns the states and goals where some transitions begin.
 func (a *Agent) candidates(transitions []int, first bool) candidates {
 	return candidates{
 		states:  a.replay.observation.of(transitions),
@@ -198,8 +204,8 @@ func (a *Agent) candidates(transitions []int, first bool) candidates {
 	}
 }
 
-// An estimator says how uncertain the agent is about candidates. The paper's estimator is
-// Equation 5; methods that the paper compares QTA with have other estimators.
+// An estimator says how uncertain the agent is about each candidate. The paper's estimator
+// is Equation 5. Some methods that the paper compares QTA with have other estimators.
 type estimator interface {
 	uncertainty(a *Agent, c candidates, rng stream) []float64
 }
@@ -215,13 +221,13 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // inputs returns a row of s_k and g_k for each candidate: the networks' inputs in
 // Equation 5.
 //
-// Reading R27: a candidate's state is the state the agent was in, and the critics' goal
-// is the one that UncertaintyGoal names.
+// Reading R27: s_k is the state in which the agent achieved the candidate's goal. The
+// critics' goal g_k is the one that UncertaintyGoal names.
 //
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
-// the prediction is learned to be agnostic to the choice of goal". [Paper] has the
-// candidate as goal, as in the authors' code; [Literal] follows the sentence, and needs
-// more steps, or never solves the maze (results/README.md).
+// the prediction is learned to be agnostic to the choice of goal". In [Paper] g_k is the
+// goal achieved at the candidate, as in the authors' code. [Literal] follows section 3.2,
+// and needs more steps, or never solves the maze (results/README.md).
 func (c candidates) inputs(a *Agent) matrix {
 	goals := c.goals
 	if a.params.UncertaintyGoal == "desired" {
@@ -230,13 +236,13 @@ func (c candidates) inputs(a *Agent) matrix {
 	return a.rows(c.states, goals)
 }
 
-// scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros
-// where that is 0/0. It is part of QTA, Equation 6.
+// scaleUncertainty sets scaled to (ε - min ε) / (max ε - min ε), or to zeros if all ε are
+// equal. It is part of QTA, Equation 6.
 //
 // It implements QTA, the scaling (Section 3.2).
 //
-// Reading R97: "normalized between 0 and 1" is read as from the least to the
-// greatest, as in the authors' code, not as a division by the greatest.
+// Reading R97: "normalized between 0 and 1" means that the least becomes 0 and the greatest
+// 1, as in the authors' code. A division by the greatest would leave the least above 0.
 func scaleUncertainty(scaled, ε []float64) {
 	if len(ε) == 0 {
 		return
@@ -251,22 +257,22 @@ func scaleUncertainty(scaled, ε []float64) {
 	}
 }
 
-// GoalProbabilities sets p, of N values, to the probability of each candidate
-// being the next goal. It is proportional to max(m ε + b, 0), where ε is the
-// uncertainty scaled to between 0 and 1 over the candidates. All are NaN if an
-// uncertainty is NaN, or if the largest minus the least is infinite. It panics
-// if lengths differ.
+// GoalProbabilities sets p, of N values, to the probability that each candidate is the next
+// goal, given the candidates' uncertainties ε. A probability is proportional to the weight
+// max(m ε + b, 0), with ε scaled to between 0 and 1. All probabilities are NaN if an
+// uncertainty is NaN, or if the largest minus the least is infinite. GoalProbabilities
+// panics if lengths differ.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
-// Differs D1: the display's denominator has m ε b in place of m ε + b, which
-// would not make the probabilities add up to 1.
+// Differs D1: the display's denominator has m ε b in place of m ε + b. With m ε b the
+// probabilities would not add up to 1.
 //
-// Reading R28: equal uncertainties are scaled to 0; where no weight is positive all
-// candidates are equally likely.
+// Reading R28: equal uncertainties are scaled to 0. If no weight is positive, all candidates
+// are equally likely.
 //
-// Reading R29: every positive weight counts. The authors' code sets those below
-// 1e-4 to zero.
+// Reading R29: every positive weight counts. The authors' code sets weights below 1e-4 to
+// zero.
 func GoalProbabilities(p, ε []float64, m, b float64) {
 	if len(p) != len(ε) {
 		panic("qta: GoalProbabilities: as many probabilities as uncertainties are needed")
@@ -278,8 +284,8 @@ func GoalProbabilities(p, ε []float64, m, b float64) {
 	toProbabilities(p)
 }
 
-// toProbabilities divides weights by their sum; where that is 0 all candidates
-// are equally likely.
+// toProbabilities divides the weights p by their sum. If the sum is 0, it makes all
+// probabilities equal.
 func toProbabilities(p []float64) {
 	sum := 0.0
 	for _, weight := range p {
@@ -294,8 +300,8 @@ func toProbabilities(p []float64) {
 	}
 }
 
-// pick returns the first index up to which the probabilities p add up to more than u,
-// which is in [0, 1).
+// pick returns index k with probability p[k], if u is uniform on [0, 1). k is the first index
+// for which p[0] + ... + p[k] exceeds u.
 func pick(p []float64, u float64) int {
 	picked := 0
 	for k, v := range p {
@@ -307,11 +313,11 @@ func pick(p []float64, u float64) int {
 			}
 		}
 	}
-	return picked // the last, if rounding keeps the sum below u
+	return picked // the last with p > 0, if rounding keeps the sum from exceeding u
 }
 
-// Achievable returns the candidates whose mean value is at least c T, or all of them if
-// none is. q[k] is the mean value of candidates[k]. The result is in the same order, and
+// Achievable returns the candidates whose mean Q is at least c T. If there are none, it
+// returns all candidates. q[k] is the mean Q of candidates[k]. The order stays. The result
 // overwrites candidates.
 //
 // It implements QTA, the threshold (Section 3.3).
@@ -330,11 +336,11 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	return kept
 }
 
-// achievableNow returns the candidates for an episode's first goal: those whose mean
-// value, seen from the current state, is at least c T.
+// achievableNow returns the candidates for an episode's first goal. It keeps those whose
+// mean Q, as goals from the current state, is at least c T.
 //
-// Reading R25: Q is taken at the episode's start with the policy's action, and
-// T is the horizon; a candidate exactly at the threshold stays.
+// Reading R25: Q is taken at the episode's start with the policy's action, and T is the
+// horizon. A candidate whose Q is exactly at the threshold stays.
 func (a *Agent) achievableNow(candidates []int) []int {
 	now := slices.Repeat([][]float64{a.observation}, len(candidates))
 	values := a.Value(now, a.replay.achieved.of(candidates))

@@ -8,13 +8,14 @@ import (
 )
 
 // This file has the matrix product that every network uses, and the threads that share
-// such work. Each element of a product is one chain of multiply-adds in ascending k,
+// this and other work. Each element of a product is one chain of multiply-adds in
+// ascending k,
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
-// which is fused in every kernel but blockGeneric. So the element's bits are the same in
-// all other kernels, for any number of threads and at any place in a tile. Threads and
-// vectors divide the outputs among them, never the terms of a sum.
+// which every kernel except the generic one fuses. So in all other kernels an element has
+// the same bits, for any number of threads and at any place in a tile. Threads and vectors
+// divide the outputs among them, never the terms of a sum.
 
 // A matrix is a strided view of rows by cols elements: element (i, j) is
 // data[i*rowStride + j*colStride]. A stride of zero repeats an element.
@@ -32,10 +33,11 @@ func rowMajor(rows, cols int, data []float32) matrix {
 // newMatrix returns a row-major matrix of zeros.
 func newMatrix(rows, cols int) matrix { return rowMajor(rows, cols, make([]float32, rows*cols)) }
 
-// newScratch is newMatrix with a cache line's room after each row. Without this room,
-// rows of a power of two would share a few sets of the cache, and drive each other out.
+// newScratch is newMatrix with a cache line's room after each row. Without this room, the
+// rows of a matrix whose width is a power of two would share a few sets of the cache and
+// evict each other.
 func newScratch(rows, cols int) matrix {
-	const line = 16
+	const line = 16 // float32 values of a cache line
 	m := newMatrix(rows, cols+line)
 	m.cols = cols
 	return m
@@ -50,7 +52,7 @@ func (m matrix) t() matrix {
 func (m matrix) slice(lo, hi int) matrix {
 	view := m
 	view.rows = hi - lo
-	view.data = m.data[min(lo*m.rowStride, len(m.data)):]
+	view.data = m.data[min(lo*m.rowStride, len(m.data)):] // an empty view may begin beyond the data
 	return view
 }
 
@@ -91,19 +93,23 @@ func (m matrix) inside() bool {
 // An epilogue says where the sums of a product start, and what is done to the finished
 // sums.
 type epilogue struct {
-	bias []float32 // C starts from this row; nil: from zero
-	add  bool      // C starts from its own contents; bias is nil
+	bias []float32 // C starts from this row; nil: from zero, unless add is set
+	add  bool      // C starts from its own contents; bias must be nil
 	relu bool      // a negative element becomes 0; NaN and -0 survive
 	mask matrix    // if data is not nil: C's element is 0 where mask's is 0
 }
 
-// fits reports whether e has the size of C.
+// fits reports whether the bias and the mask fit a product of the size of C.
 func (e *epilogue) fits(c matrix) bool {
 	if e.bias != nil && (e.add || len(e.bias) != c.cols) {
 		return false
 	}
 	m := &e.mask
-	return m.data == nil || m.rows == c.rows && m.cols == c.cols && m.colStride == 1 && m.inside()
+	if m.data == nil {
+		return true
+	}
+	sized := m.rows == c.rows && m.cols == c.cols
+	return sized && m.colStride == 1 && m.inside()
 }
 
 // finish applies the epilogue's ReLU and mask to sums, the finished elements of row i from
@@ -147,15 +153,17 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 		start.data = e.bias
 	}
 	w.product = product{kernel: w.kernel, c: c, a: a, b: b, start: start, e: e}
-	multiplyAdds := c.rows * max(c.cols, narrow) * (a.cols + 8) // 8 more for the work on each element of C
-	w.run(&w.product, max(c.rows, c.cols), multiplyAdds)
+	elements := c.rows * max(c.cols, narrow) // fewer columns count as narrow
+	perElement := a.cols + 8                 // 8 for what is done once for each element
+	w.run(&w.product, max(c.rows, c.cols), elements*perElement)
 }
 
 // zeros is where sums without a bias start: as many as the widest tile has columns.
 // Nothing writes to it.
 var zeros [128]float32
 
-// narrow is the largest number of columns of C for which rows may be on the vector axis.
+// narrow is the largest number of columns of C that blockNarrow takes. Its vectors run
+// along a column of C, not along a row as in the tiles.
 const narrow = 4
 
 // A product is one call of mul, as a task.
@@ -198,11 +206,12 @@ func (p *product) block(r0, r1, c0, c1 int) {
 		return
 	}
 	if c1-c0 <= narrow {
-		r0 = p.blockNarrow(r0, r1, c0, c1)
+		r0 = p.blockNarrow(r0, r1, c0, c1) // the first row that is left
 	}
 
-	// Blocks of k keep the rows of B that a row of tiles needs in the cache. With only
-	// one row of tiles, B is read only once anyway.
+	// Every row of tiles reads all rows of B. Taken in steps of 256, these are still in
+	// the cache when the next row of tiles reads them. A single row of tiles reads them
+	// only once, so it takes all at once.
 	step := 256
 	if r1-r0 <= 8 {
 		step = p.a.cols
@@ -227,12 +236,14 @@ func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	}
 }
 
-// addProducts adds to sums, row i of C from column c0, the products of all k.
+// addProducts adds the products of all k to sums, the elements of row i of C from column
+// c0 on.
 func (p *product) addProducts(sums []float32, i, c0 int) {
 	a := func(k int) float32 { return *p.a.at(i, k) }
-	b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(sums)] }
-	k := 0
+	b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(sums)] } // row k of B
+
 	// Four rows of B at a time save three of four passes over the sums.
+	k := 0
 	for ; k+4 <= p.a.cols; k += 4 {
 		a0, a1, a2, a3 := a(k), a(k+1), a(k+2), a(k+3)
 		b0, b1, b2, b3 := b(k), b(k+1), b(k+2), b(k+3)
@@ -275,19 +286,20 @@ type tile struct {
 
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
-	cols         int     // columns of C, as many as run chooses
-	first        uintptr // 1 in the first row of tiles, which is the first to read B
+	cols         int     // columns of C, set by kernel.run
+	first        uintptr // 1 in the first row of tiles, which may prefetch B; else 0
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
-// rowOffsets are the offsets of a tile's rows from the first. A tile has two or three
-// parts of at most four rows. part is the offset from one part to the next. Where C has
-// fewer rows than the tile, some of the tile's rows coincide and compute the same
-// numbers.
+// rowOffsets are the offsets of a tile's rows from its first row. A tile has two or three
+// parts of at most four rows. row1 to row3 are offsets within a part, and part is the
+// offset from one part to the next. Where C has fewer rows than the tile, some of the
+// tile's rows coincide and compute the same numbers.
 type rowOffsets struct{ row1, row2, row3, part uintptr }
 
-// height returns how many of the remaining rows the next row of tiles covers, and how
-// many of these come after a tile's first part. cols is the width of C's block.
+// height returns n, how many of the remaining rows the next row of tiles covers. It also
+// returns rest, how many rows a full tile has after its first part. cols is the width of
+// C's block.
 func (k kernel) height(rows, cols int) (n, rest int) {
 	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 rows are two tiles of 8
 	switch {
@@ -300,14 +312,19 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 	}
 }
 
-// rowsOf returns the offsets of n rows in a tile where all parts but the first
-// have rest rows.
+// rowsOf returns the offsets of the rows in a tile of n rows. The second part begins rest
+// rows before the tile's end. If the tile is not full, the second part overlaps the
+// first.
 func rowsOf(stride, n, rest int) rowOffsets {
-	offset := func(i int) uintptr { return uintptr(4 * stride * max(0, min(i, n-1))) }
-	return rowOffsets{offset(1), offset(2), offset(3), offset(n - rest)}
+	offset := func(i int) uintptr {
+		i = max(0, min(i, n-1)) // or the nearest row that the tile has
+		return uintptr(4 * stride * i)
+	}
+	return rowOffsets{row1: offset(1), row2: offset(2), row3: offset(3), part: offset(n - rest)}
 }
 
-// tiles adds the steps k0 to k1 of the rows r0 to r1 and columns c0 to c1 of C.
+// tiles adds the products of steps k0 to k1 to the elements of C in rows r0 to r1 and
+// columns c0 to c1. With the last step it also finishes these elements.
 func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	t := tile{
 		aStep: uintptr(4 * p.a.colStride),
@@ -323,7 +340,7 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	masked := last && p.e.mask.data != nil
 	start := p.start
 	if k0 > 0 {
-		start = p.c
+		start = p.c // the sums so far
 	}
 	height := 0 // the tiles' height for which the offsets were computed
 	for i := r0; i < r1; {
@@ -361,7 +378,8 @@ func (w *workers) transpose(dst, src matrix) {
 		panic("qta: the matrices of a transpose do not fit")
 	}
 	w.transposed = transposition{kernel: w.kernel, dst: dst, src: src}
-	w.run(&w.transposed, src.rows, 16*src.rows*src.cols)
+	const perElement = 16 // multiply-adds that take as long
+	w.run(&w.transposed, src.rows, perElement*src.rows*src.cols)
 }
 
 // A transposition is one call of transpose, as a task.
@@ -399,10 +417,10 @@ type task interface {
 // serve one caller at a time.
 //
 // A task is divided into parts, which are bands of its elements. Each thread has several
-// parts of its own. A thread begins with these, because its caches have their data from
-// the run before. It continues with any part that no thread has begun. So the caller does
-// the work itself if the system is slow to start the other threads. Only the thread that
-// does a part is left to chance.
+// parts of its own. A thread begins with its own parts, whose data its caches have from
+// the run before. Then it takes any part that no thread has begun. So the caller does the
+// work itself if the system is slow to start the other threads. Chance decides which
+// thread does a part, and nothing else.
 type workers struct {
 	n      int // threads, the caller included
 	kernel kernel
@@ -425,9 +443,9 @@ type workers struct {
 // closing is the number that ends the threads.
 const closing = math.MaxUint64
 
-// share is how many parts of a task each thread has at first. It is more than one because
-// processors are seldom equally fast: the first thread to finish takes parts of the
-// others.
+// share is how many parts of a task each thread has of its own. It is more than one
+// because processors are seldom equally fast: the first thread to finish its parts takes
+// parts of the others.
 const share = 2
 
 // newWorkers returns workers of the given number of threads, at least one,
@@ -465,8 +483,8 @@ func (w *workers) resize(threads int) {
 	}
 }
 
-// inline is a number of multiply-adds. For a task of fewer, a second thread costs more
-// time than it saves.
+// inline is the number of multiply-adds below which a second thread costs more time than
+// it saves.
 const inline = 1 << 19
 
 // run does the task t and returns when t is done. It allocates nothing. The task has size
@@ -498,12 +516,13 @@ func (w *workers) help(thread int) {
 	}
 }
 
-// work does parts of the run with this number until all are begun, the thread's own first.
+// work does parts of the run with this number until all are begun. It begins with the
+// thread's own parts.
 func (w *workers) work(run uint64, thread int) {
 	parts := len(w.begun)
 	for k := range parts {
 		i := (thread*share + k) % parts
-		// w.begun[i] is the number of the last run in which part i was begun.
+		// The run before began every part, so w.begun[i] is run-1 until a thread sets it to run.
 		mine := w.begun[i].CompareAndSwap(run-1, run)
 		if !mine {
 			continue
@@ -516,15 +535,18 @@ func (w *workers) work(run uint64, thread int) {
 	}
 }
 
-// band returns the bounds of the i-th of n bands of size elements. They are multiples
-// of the sides of most tiles.
+// band returns the bounds of the i-th of n bands of size elements. The bounds are
+// multiples of step, so that few tiles are cut, or else size.
 func band(size, i, n int) (lo, hi int) {
 	const step = 32
 	steps := (size + step - 1) / step
-	return min(steps*i/n*step, size), min(steps*(i+1)/n*step, size)
+	first := steps * i / n
+	next := steps * (i + 1) / n
+	return min(first*step, size), min(next*step, size)
 }
 
-// until waits for a change of number or left after which done reports true.
+// until returns once done reports true. done may depend only on number and left, because
+// only their changes wake a sleeping thread.
 func (w *workers) until(done func() bool) {
 	for range w.spins {
 		if done() {

@@ -2,10 +2,10 @@
 
 package qta
 
-// run computes a tile of n rows. Of the cols columns that remain it takes as many as its
-// micro-kernel computes at once, and sets t.cols to their number.
-// A micro-kernel touches no column from t.cols on. Tiles of 1 and 12 rows need
-// all their columns.
+// run computes a tile of n rows. It takes as many of the cols remaining columns as the
+// micro-kernel computes at once, and sets t.cols to their number. A micro-kernel touches
+// no column from t.cols on. The micro-kernels for 1 and 12 rows have no partial tiles;
+// height allows 12 rows only where all tiles have 32 columns.
 func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case k == avx2 && n == 1 && cols >= 64:
@@ -41,25 +41,26 @@ func tile2x6x16(t *tile)
 //go:noescape
 func tile2x1x64(t *tile)
 
-// A narrowTile is the argument of a kernel that has rows on the vector axis: at most
-// four columns of C, and as many rows as a vector has elements. It computes
+// A narrowTile is the argument of the kernels for at most four columns of C. Their vectors
+// run along a column of C, over as many rows as a vector has elements. For each such row i
+// and column j a kernel computes
 //
 //	for k := range 4 * blocks {
 //		sums[j][i] = fma(a[i][k], b[k][j], sums[j][i])
 //	}
 //
-// Strides are in bytes.
+// Strides are in bytes. A transpose uses only a, b, their strides and blocks.
 type narrowTile struct {
 	sums   *[narrow][16]float32
-	a, b   *float32
-	aRow   uintptr // from row to row
-	bStep  uintptr // from k to k+1
-	blocks int     // at least 1
-	cols   int
+	a, b   *float32 // first elements
+	aRow   uintptr  // from row to row
+	bStep  uintptr  // from k to k+1
+	blocks int      // at least 1
+	cols   int      // columns of C
 }
 
-// blockNarrow computes as many rows as a kernel for narrow tiles can, and returns the
-// first row that is left.
+// blockNarrow computes the rows of a block with few columns, as many as fill whole
+// vectors. It returns the first row that is left.
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	height := p.kernel.columnHeight()
 	if p.a.colStride != 1 || p.a.cols%4 != 0 {
@@ -97,7 +98,8 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	return r0
 }
 
-// columnHeight returns the rows of the kernel for few columns.
+// columnHeight returns how many rows the kernels with a narrowTile take at once: the
+// elements of a vector.
 func (k kernel) columnHeight() int {
 	if k == avx2 {
 		return 8
@@ -111,9 +113,9 @@ func narrow512(t *narrowTile)
 //go:noescape
 func narrow2(t *narrowTile)
 
-// adamStepVector updates the leading elements that fill whole vectors, and
-// returns their number. Division and square root take the time, so vectors
-// wider than eight elements would not be faster.
+// adamStepVector updates the leading elements that fill whole vectors, and returns their
+// number. Division and square root take most of the time, so vectors wider than eight
+// elements would not be faster.
 func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int {
 	n := len(w) / 8
 	if n == 0 || best == generic {
@@ -123,7 +125,7 @@ func adamStepVector(w, m, v, grad []float32, c *adamCoefficients) int {
 	return 8 * n
 }
 
-// polyakVector does the same for [Polyak].
+// polyakVector does for [Polyak] what adamStepVector does for Adam.
 func polyakVector(target, online []float32, rho, oneMinusRho float32) int {
 	n := len(target) / 8
 	if n == 0 || best == generic {
@@ -139,16 +141,16 @@ func transposeVector(k kernel, dst, src matrix) int {
 	if k == generic || src.cols == 0 || src.cols%4 != 0 {
 		return 0
 	}
+	t := narrowTile{
+		aRow:   uintptr(4 * src.rowStride),
+		bStep:  uintptr(4 * dst.rowStride),
+		blocks: src.cols / 4,
+	}
 	height := k.columnHeight()
 	i := 0
 	for ; i+height <= src.rows; i += height {
-		t := narrowTile{
-			a:      src.at(i, 0),
-			aRow:   uintptr(4 * src.rowStride),
-			b:      dst.at(0, i),
-			bStep:  uintptr(4 * dst.rowStride),
-			blocks: src.cols / 4,
-		}
+		t.a = src.at(i, 0) // the rows to read
+		t.b = dst.at(0, i) // the columns to write
 		if k == avx512 {
 			transpose512(&t)
 		} else {
@@ -164,7 +166,7 @@ func adamStep2(w, m, v, grad *float32, blocks int, c *adamCoefficients)
 //go:noescape
 func polyakStep2(target, online *float32, blocks int, rho, oneMinusRho float32)
 
-// transpose512 and transpose2 write the transpose of the rows a to b.
+// transpose512 and transpose2 read the rows at t.a and write them as the columns at t.b.
 //
 //go:noescape
 func transpose512(t *narrowTile)

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// The mazes' constants, from the authors' public code; section 4 calls the radius small.
+// The mazes' constants come from the authors' public code.
 const (
-	substeps      = 10  // straight pieces of one step
-	substepLength = 0.1 // how far a piece moves for an action of 1, in cells
+	substeps      = 10  // how many straight pieces a step has
+	substepLength = 0.1 // how far the agent moves in a piece for an action of 1, in cells
 
 	RegionRadius = 0.3  // half the side of the start and goal regions, in cells
-	GoalRadius   = 0.35 // a goal is reached closer than this, in cells
+	GoalRadius   = 0.35 // a goal is reached if the agent is closer to it than this, in cells
 )
 
 // maxMazeCells bounds rows times columns, the ring of walls included.
@@ -25,20 +25,20 @@ const maxMazeCells = 10000
 // and a column in cells: the center of the first cell within the ring is
 // (1.5, 1.5). A Maze never changes: environments and goroutines may share it.
 //
-// Two free cells that touch only at a corner are connected, because the agent can pass
-// between the two walls there. A step is made in pieces, and only the cells in which
-// pieces end are tested for walls.
+// A step is made in pieces, and walls are tested only where a piece ends. So the agent can
+// pass between two walls that touch at a corner, and free cells that touch there are
+// connected.
 type Maze struct {
-	lines       []string // the map: '#' is a wall; all of a length, ring of walls included
-	free        []cell   // the free cells, row by row: for VDS
+	lines       []string // the map with its ring, in lines of equal length; '#' is a wall
+	free        []cell   // the free cells, row by row, in which VDS draws goals
 	start, goal cell
 }
 
 // A cell is a row and a column of a map.
 type cell [2]int
 
-// NewMaze returns one of the paper's mazes by its name (Section 4,
-// Environments), with at most 10,000 cells, the ring of walls included:
+// NewMaze returns the maze of the given name, in one of the paper's two shapes (Section 4,
+// Environments). With its ring of walls it has at most 10,000 cells. The names are:
 //
 //	"HxW"  the M-maze of H rows and W columns, H at least 3 and W odd and at least 5
 //	"NU5"  the square wave of N+1 parallel corridors of five cells, joined at alternate ends
@@ -64,7 +64,7 @@ func NewMaze(name string) (*Maze, error) {
 	var bends int
 	fmt.Sscanf(name, "%dU5", &bends)
 	named = name == fmt.Sprintf("%dU5", bends)
-	shaped = 1 <= bends && bends < maxMazeCells // so that 2*bends+1 is an int
+	shaped = 1 <= bends && bends < maxMazeCells // so that 2*bends+1 does not overflow
 	if named && shaped && mazeFits(5, 2*bends+1) {
 		return ParseMaze(squareWave(bends))
 	}
@@ -79,13 +79,13 @@ func mazeFits(rows, cols int) bool {
 	return rows <= maxMazeCells && cols <= maxMazeCells && (rows+2)*(cols+2) <= maxMazeCells
 }
 
-// mMaze draws an M-maze without its ring. For width 5 it has 3 height + 2 free
-// cells.
+// mMaze draws an M-maze without its ring. At width 5 it has 3*height + 2 free cells.
 //
 // Reading R66: the paper draws a 1-period wave and an M-maze of five columns and leaves
-// the scheme to the reader. The rows of M-mazes and the lengths of waves come from the
-// authors' public code. In a wider M-maze the center column is the dead end, and start and
-// goal stay beside the outer columns; a wave's first bridge is at the bottom.
+// the scheme to the reader. The map of M-mazes and the lengths of waves come from the
+// authors' public code, whose M-mazes have five columns. In our wider M-mazes the center
+// column is the dead end, and start and goal stay beside the outer columns. A wave's first
+// bridge is at the bottom.
 func mMaze(height, width int) string {
 	side := strings.Repeat("#", width/2-1)
 	top := strings.Repeat(".", width) + "\n"
@@ -95,13 +95,13 @@ func mMaze(height, width int) string {
 	return top + strings.Repeat(deadEnd, height-3) + closed + bottom
 }
 
-// squareWave draws the square wave of n bends without its ring. It has 6 n + 5 free
-// cells, start at the top left, and the goal at the right, at the top if n is odd. A '#'
-// at the end of a row belongs to the ring.
+// squareWave draws the square wave of n bends without its ring. It has 6*n + 5 free cells.
+// The start is at the top left. The goal is at the right: at the top if n is odd, else at
+// the bottom. A '#' at the end of a row belongs to the ring.
 func squareWave(n int) string {
 	corridors := strings.Repeat(".#", n) + ".\n"
-	bottom := strings.Repeat("...#", (n+1)/2) // bridges two corridors, and the next two
-	top := "S#" + strings.Repeat("...#", n/2) // bridges the corridors between those pairs
+	bottom := strings.Repeat("...#", (n+1)/2) // joins corridors 1 and 2, 3 and 4, ...
+	top := "S#" + strings.Repeat("...#", n/2) // joins corridors 2 and 3, 4 and 5, ...
 	if n%2 == 1 {
 		top += "G"
 	} else {
@@ -121,8 +121,9 @@ type mazeEnv struct {
 // Env returns a new environment in which an agent sees its position and the goal's, and
 // moves by its action. Each of these vectors is a row and a column, in cells. An
 // episode's start and goal are drawn from squares of half side [RegionRadius] around the
-// centers of the two cells. A goal is reached closer than [GoalRadius]. Walls stop the
-// agent. Methods panic if a vector has another length, or if an action is NaN.
+// centers of the two cells. A goal is reached if the agent is closer to it than
+// [GoalRadius]. Walls stop the agent. Methods panic if a vector's length is not 2, or if
+// an action is NaN.
 func (m *Maze) Env() GoalSampler { return &mazeEnv{maze: m} }
 
 // Sizes implements [Env].
@@ -160,8 +161,8 @@ func (e *mazeEnv) state() State {
 // Reading R67: the paper has "a dot agent with continuous action and state spaces"; how it
 // moves comes from the authors' public code.
 func (e *mazeEnv) Step(action []float64) (State, float64) {
-	piece := pair(action)
-	for i, a := range piece {
+	var piece [2]float64
+	for i, a := range pair(action) {
 		if math.IsNaN(a) {
 			panic(fmt.Sprintf("qta: component %d of a maze's action is not a number", i))
 		}
@@ -186,7 +187,7 @@ func (e *mazeEnv) Reward(achieved, desired []float64) float64 {
 	return goalReward(achieved, desired, GoalRadius)
 }
 
-// goalReward returns 0 for goals closer than radius, else -1.
+// goalReward returns 0 if the two goals are closer to each other than radius, else -1.
 func goalReward(achieved, desired []float64, radius float64) float64 {
 	p := pair(achieved)
 	q := pair(desired)
@@ -204,33 +205,34 @@ func goalReward(achieved, desired []float64, radius float64) float64 {
 // the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
 // Differs D7: the paper says that no agent is faster. But a diagonal step has length √2,
-// and an agent may start and end nearer than the centers of the regions. Eight steps can
-// reach the goal of 4x5, whose path length is 9.
+// and an episode's start and goal may be closer to each other than these two points. Eight
+// steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
-	// Reading R69: steps are counted by [Maze.Hops] with 10 points per cell and axis.
-	// They give the path lengths that Figures 2 (right) and 6 (right) print; Figure 2
-	// (left) has one more for 4x5 to 7x5. The authors' public code takes the farthest
-	// point of the whole maze, which in the paper's mazes is equally far.
-	l := m.Hops(10)
+	// Reading R69: steps are counted by [Maze.Hops] with 10 points per cell and axis. This
+	// gives the path lengths that Figures 2 (right) and 6 (right) print. Figure 2 (left)
+	// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of the
+	// whole maze, which in the paper's mazes is equally far.
+	lattice := m.Hops(10)
 	goal := m.Goal()
-	steps := 0
-	for k, hops := range l.Hops {
-		p := l.Point(k)
+	farthest := 0
+	for k, hops := range lattice.Hops {
+		p := lattice.Point(k)
 		rows := math.Abs(p[0] - goal[0])
 		cols := math.Abs(p[1] - goal[1])
-		if max(rows, cols) < RegionRadius {
-			steps = max(steps, hops)
+		inGoalRegion := max(rows, cols) < RegionRadius
+		if inGoalRegion {
+			farthest = max(farthest, hops)
 		}
 	}
-	return steps
+	return farthest
 }
 
-// A Lattice holds a number for each point of a square lattice over a maze,
-// row-major.
+// A Lattice is a square lattice of points over a maze, row-major, with the number of steps
+// from the start to each point. A hop is a step from one point to another.
 type Lattice struct {
 	PerCell    int   // points per cell and axis
-	Rows, Cols int   // of the points: the maze's, times PerCell
-	Hops       []int // Hops[k] is the number of steps from the start to Point(k), or -1
+	Rows, Cols int   // rows and columns of points, in the maze's ring of walls, too
+	Hops       []int // Hops[k] counts the hops from the start to Point(k); -1 if there is no way
 }
 
 // Point returns the position of point k, in cells.
@@ -239,10 +241,10 @@ func (l *Lattice) Point(k int) [2]float64 {
 	return [2]float64{(float64(k/l.Cols) + 0.5) / n, (float64(k%l.Cols) + 0.5) / n}
 }
 
-// Hops returns the number of steps from the center of the start cell to each of perCell
-// by perCell points of every cell. It is -1 for points that cannot be reached. Figure 5
-// uses perCell 10. If perCell is even, no point is the center; the nearest one with the
-// larger row and column has 0. Hops panics if perCell is less than 1.
+// Hops lays perCell by perCell points over each cell and counts the hops from the start
+// to every point. The count begins at the center of the start cell. If perCell is even, no
+// point is there, and the count begins at the nearest point with a larger row and column.
+// Hops panics if perCell is less than 1.
 func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
 		panic("qta: Hops needs at least one point per cell")
@@ -256,22 +258,21 @@ func (m *Maze) Hops(perCell int) *Lattice {
 
 	// Reading R70: the paper does not say how it finds its optimal values. This is the
 	// breadth-first search of the authors' public code, except that theirs starts at the
-	// center itself. For 1 to 5 % of the points this changes the result by a hop, but for
-	// no path length. A hop goes from a point to any other at most one cell away. Of its
-	// ten pieces only the ends of the first and the last are tested for walls, so it may
-	// cut a corner.
+	// center itself. The difference changes the count by one hop at 1 to 5 % of the points,
+	// and no path length. A hop goes from a point to any other at a distance of at most one
+	// cell. Of its ten pieces only the ends of the first and the last are tested for walls,
+	// so a hop may cut a corner.
 	queue := []int{start}
 	for len(queue) > 0 {
 		from := queue[0]
 		queue = queue[1:]
-		for rows := -perCell; rows <= perCell; rows++ {
-			for cols := -perCell; cols <= perCell; cols++ {
-				if rows*rows+cols*cols > perCell*perCell {
+		for down := -perCell; down <= perCell; down++ {
+			for right := -perCell; right <= perCell; right++ {
+				if down*down+right*right > perCell*perCell {
 					continue
 				}
-				// A point of a free cell is at least a cell away from the edges.
-				to := from + rows*l.Cols + cols
-				if l.Hops[to] < 0 && m.hopIsFree(l, from, rows, cols) {
+				to := from + down*l.Cols + right // on the lattice, because from is not in the ring
+				if l.Hops[to] < 0 && m.hopIsFree(l, from, down, right) {
 					l.Hops[to] = l.Hops[from] + 1
 					queue = append(queue, to)
 				}
@@ -281,15 +282,21 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	return l
 }
 
-// hopIsFree reports whether a hop from point k, by the given rows and columns of points,
-// ends its first and its last piece in free cells.
-func (m *Maze) hopIsFree(l *Lattice, k, rows, cols int) bool {
-	row, col := k/l.Cols, k%l.Cols
-	// firstPiece returns the row, or the column, of the cell at a place in points, i +
-	// 1/2 + hop/substeps.
-	firstPiece := func(i, hop int) int { return (substeps*(2*i+1) + 2*hop) / (2 * substeps * l.PerCell) }
-	return m.Free((row+rows)/l.PerCell, (col+cols)/l.PerCell) &&
-		m.Free(firstPiece(row, rows), firstPiece(col, cols))
+// hopIsFree reports whether the first and the last piece of a hop end in free cells. The
+// hop begins at point k and goes down and right by so many points.
+func (m *Maze) hopIsFree(l *Lattice, k, down, right int) bool {
+	row := k / l.Cols
+	col := k % l.Cols
+	if !m.Free((row+down)/l.PerCell, (col+right)/l.PerCell) {
+		return false
+	}
+	// Point i lies i + 1/2 spacings from the edge, and the first piece ends hop/substeps
+	// spacings further on. place is this distance times 2*substeps, a whole number.
+	firstCell := func(i, hop int) int {
+		place := substeps*(2*i+1) + 2*hop
+		return place / (2 * substeps * l.PerCell)
+	}
+	return m.Free(firstCell(row, down), firstCell(col, right))
 }
 
 // OptimalValue returns the value of a goal hops steps away, with rewards discounted by γ:
@@ -302,8 +309,9 @@ func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
 	}
-	// Reading R71: Figure 5 has no formula. Its values begin with γ. We discount the best
-	// return of section 4, -(T-1), as Equation 1 does: the first reward counts in full.
+	// Reading R71: the paper has no formula for the optimal values of Figure 5, whose sums
+	// begin with γ in place of 1. We discount the best return of section 4, -(T-1),
+	// as Equation 1 does: the first reward counts in full.
 	sum := 0.0
 	for range hops - 1 {
 		sum = float64(γ*sum) - 1
@@ -314,8 +322,8 @@ func OptimalValue(γ float64, hops int) float64 {
 // ParseMaze reads a map with a line of text for each row. '#' is a wall, '.' or ' ' is a
 // free cell, and S and G are the one start and the one goal. Cells that are not drawn, or
 // cannot be reached from S, are wall. The maze is what remains, inside a ring of walls
-// one cell thick, whatever surrounded it. With the ring it may have 10,000 cells. Errors
-// name the line and the column, counted from 1.
+// one cell thick, with or without walls around it in the text. With the ring it has at
+// most 10,000 cells. An error at a cell names its line and column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
 	var t mazeText
 	if err := t.read(text); err != nil {
@@ -329,9 +337,9 @@ func ParseMaze(text string) (*Maze, error) {
 
 // A mazeText is a map that is being read.
 type mazeText struct {
-	Maze                    // as it is drawn, without a ring of walls
+	Maze                    // as it is drawn, and no ring of walls added
 	reached   map[cell]bool // the cells that can be reached from start
-	low, high cell          // corners of the box around them
+	low, high cell          // corners of the box around the reached cells
 }
 
 // read cuts a map into lines and finds start and goal in it.
@@ -341,9 +349,9 @@ func (t *mazeText) read(text string) error {
 	text = strings.NewReplacer("\r\n", "\n", " ", ".").Replace(text)
 	t.lines = strings.Split(text, "\n")
 
-	marks := map[rune]cell{}
+	marks := map[rune]cell{} // where S and G stand
 	for r, line := range t.lines {
-		for c, mark := range line { // c counts columns, as what precedes an error is ASCII
+		for c, mark := range line { // c counts columns, because a mark of several bytes is an error
 			_, twice := marks[mark]
 			if twice || !strings.ContainsRune("#.SG", mark) {
 				return placeError(cell{r, c}, "%q may not stand here: %s", mark, allowed)
@@ -397,8 +405,8 @@ func (t *mazeText) reach() error {
 
 // maze returns the cells that are reached, inside a ring of walls.
 func (t *mazeText) maze() *Maze {
-	moved := func(c cell) cell { return cell{c[0] - t.low[0] + 1, c[1] - t.low[1] + 1} }
-	m := &Maze{start: moved(t.start), goal: moved(t.goal)}
+	inRing := func(c cell) cell { return cell{c[0] - t.low[0] + 1, c[1] - t.low[1] + 1} }
+	m := &Maze{start: inRing(t.start), goal: inRing(t.goal)}
 	for r := t.low[0] - 1; r <= t.high[0]+1; r++ {
 		var line []byte
 		for c := t.low[1] - 1; c <= t.high[1]+1; c++ {
@@ -408,7 +416,7 @@ func (t *mazeText) maze() *Maze {
 				continue
 			}
 			line = append(line, t.lines[r][c])
-			m.free = append(m.free, moved(at))
+			m.free = append(m.free, inRing(at))
 		}
 		m.lines = append(m.lines, string(line))
 	}

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// This file is the networks: layers forward and backward side by side, a batch's
-// way through them, and Adam. Matrices are row-major and have a row per sample; B is
-// the number of rows. Nothing here knows of reinforcement learning.
+// This file is the networks. It has layers with forward and backward side by side, a
+// batch's way through them, and Adam. Matrices are row-major. Those of a batch have B rows,
+// one for each sample. Nothing here knows of reinforcement learning.
 
 // A layer is one affine map, y = x W + b.
 type layer struct {
@@ -26,7 +26,7 @@ func newLayer(params []float32, in, out int) layer {
 	return layer{w: rowMajor(in, out, weights), b: biases}
 }
 
-// initialize draws the weights and biases of a layer uniformly from ±1/√in.
+// initialize draws the weights and biases of a layer uniformly from -1/√in to 1/√in.
 //
 // Reading R73: the paper names no initialization. PyTorch's linear layers, which the
 // authors' code uses, start in this way.
@@ -49,29 +49,30 @@ func (l layer) forward(w *workers, y, x matrix) {
 //
 //	dW = xᵀ dy    db = 1ᵀ dy
 //
-// If e.add is set it adds to the gradients instead. It then needs the wT of the call
-// before, which holds a sum. wT is scratch, out by in.
-func (l layer) backward(w *workers, gradient layer, x, dy, wT matrix, e epilogue) {
-	ones := matrix{rows: 1, cols: dy.rows, data: one[:]} // its strides of 0 repeat one
+// If e.add is set, backward adds these to the gradients. dwT is scratch, out by in. A call
+// with e.add needs dwT as the call before left it, because it can hold the sum so far.
+func (l layer) backward(w *workers, gradient layer, x, dy, dwT matrix, e epilogue) {
+	ones := matrix{rows: 1, cols: dy.rows, data: one[:]} // strides of 0 repeat the 1
 	db := rowMajor(1, dy.cols, gradient.b)
 	w.mul(db, ones, dy, e)
 
-	// If y has few columns the kernels are slow at xᵀ dy, whose terms are rows apart.
-	// They are fast at its transpose dyᵀ x, which has few rows.
-	wide := dy.cols > narrow || dy.cols >= x.cols
-	if wide {
-		w.mul(gradient.w, x.t(), dy, e)
+	// The kernel for few columns needs a first factor whose elements are adjacent along a
+	// row. In xᵀ they are adjacent along a column. So a dW with few columns is computed as
+	// its transpose dyᵀ x, which has few rows and is fast.
+	fewColumns := dy.cols <= narrow && dy.cols < x.cols
+	if fewColumns {
+		w.mul(dwT, dy.t(), x, e)
+		w.transpose(gradient.w, dwT)
 		return
 	}
-	w.mul(wT, dy.t(), x, e)
-	w.transpose(gradient.w, wT)
+	w.mul(gradient.w, x.t(), dy, e)
 }
 
 // inputGradient sets dx, B by in, to the gradient with respect to x, given dy:
 //
 //	dx = dy Wᵀ
 //
-// e is the epilogue of this product. wT is scratch, out by in.
+// e is the epilogue of this product. wT is scratch for Wᵀ, out by in.
 func (l layer) inputGradient(w *workers, dx, dy, wT matrix, e epilogue) {
 	w.transpose(wT, l.w)
 	w.mul(dx, dy, wT, e)
@@ -99,13 +100,16 @@ func mlpSize(widths []int) int {
 	return n
 }
 
-// newMLP returns a network that lives in the first mlpSize(widths) elements of
+// newMLP returns a network whose parameters are the first mlpSize(widths) elements of
 // params.
 func newMLP(params []float32, widths []int) *mlp {
 	m := &mlp{params: params[:mlpSize(widths)]}
+	rest := params
 	for l := range len(widths) - 1 {
-		m.layers = append(m.layers, newLayer(params, widths[l], widths[l+1]))
-		params = params[layerSize(widths[l], widths[l+1]):]
+		in := widths[l]
+		out := widths[l+1]
+		m.layers = append(m.layers, newLayer(rest, in, out))
+		rest = rest[layerSize(in, out):]
 	}
 	return m
 }
@@ -116,37 +120,41 @@ func (m *mlp) initialize(rng *rand.Rand) {
 	}
 }
 
-// A parameterVector is a network's parameters with its name.
+// A parameterVector is the parameters of a network, with the network's name.
 type parameterVector struct {
 	name   string
 	values []float32
 }
 
 // A pass holds the intermediate results of a batch in networks with the same layer
-// widths. x[0] is the caller's input. x[l] is the output of layer l-1 after its ReLU, and
-// dx[l] is the gradient with respect to that output before its ReLU. There is room for as
-// many rows as the largest batch so far.
+// widths. x[0] is the caller's input. x[l] is the output of layer l-1 after the layer's
+// ReLU, and dx[l] is the gradient with respect to this output before the ReLU. There is
+// room for as many rows as the largest batch so far.
 //
 // A batch goes through a network in chunks of rows, so that one layer's output for a
-// chunk is still in the cache when the next layer needs it. A gradient grows
-// from chunk to chunk, in the order of the rows, so that its bits do not depend
-// on chunks. The gradients of hidden layers are kept for one chunk only.
+// chunk is still in the cache when the next layer needs it. The gradient of the weights
+// grows from chunk to chunk, in the order of the rows, so that its bits do not depend on
+// the chunks' size. A dx that only the next product needs is kept for one chunk.
 type pass struct {
 	x, dx   []matrix
-	wT      []matrix // scratch for each layer's transposed weights
-	dwT     []matrix // scratch for the transposed gradient of these
+	wT      []matrix // scratch for each layer's weights, transposed
+	dwT     []matrix // scratch for the gradients of these weights, transposed
 	workers *workers
 }
 
-// newPass returns a pass through networks of the given widths.
+// newPass returns a pass through networks of the given widths, without room for rows.
 func newPass(widths []int, w *workers) *pass {
-	p := &pass{x: make([]matrix, len(widths)), dx: make([]matrix, len(widths)), workers: w}
-	for l, width := range widths {
-		p.dx[l].cols = width
-		if l > 0 {
-			p.wT = append(p.wT, newScratch(width, widths[l-1]))
-			p.dwT = append(p.dwT, newScratch(width, widths[l-1]))
-		}
+	p := &pass{
+		x:       make([]matrix, len(widths)),
+		dx:      make([]matrix, len(widths)),
+		workers: w,
+	}
+	p.dx[0].cols = widths[0]
+	for l, out := range widths[1:] {
+		in := widths[l]
+		p.dx[l+1].cols = out
+		p.wT = append(p.wT, newScratch(out, in))
+		p.dwT = append(p.dwT, newScratch(out, in))
 	}
 	return p
 }
@@ -159,7 +167,7 @@ func (p *pass) reserve(rows int) {
 	for l := range p.dx {
 		newRows := newScratch
 		if l == len(p.dx)-1 {
-			newRows = newMatrix // the output's rows are adjacent
+			newRows = newMatrix // without room between rows: callers use the output as one slice
 		}
 		width := p.dx[l].cols
 		p.x[l] = newRows(rows, width)
@@ -167,80 +175,82 @@ func (p *pass) reserve(rows int) {
 	}
 }
 
-// chunk returns the number of rows in a chunk of the backward pass; the forward pass has
-// half as many. Each thread's rows of some layers of 256 units fit into two megabytes,
-// together with the layers' weights. The kernels' tiles of six and twelve rows fill a
-// chunk exactly.
+// chunk returns the number of rows in a chunk of the backward pass, 192 for each thread. A
+// chunk of the forward pass has half as many. 192 rows of four layers of 256 units fit into
+// two megabytes, with these layers' weights. The kernels' tiles of six and twelve rows fill
+// a chunk exactly.
 func (p *pass) chunk() int { return 192 * p.workers.n }
 
-// hiddenRows says where the outputs of a chunk's hidden layers are stored: in the chunk's
-// own rows of p.x, where backward needs them, or in the same rows for all chunks, which
-// stay in the cache.
+// hiddenRows says in which rows of p.x a chunk's hidden layers store their outputs.
 type hiddenRows bool
 
 const (
-	ownRows   hiddenRows = true
-	firstRows hiddenRows = false
+	ownRows   hiddenRows = true  // in the chunk's own rows: backward needs all outputs
+	firstRows hiddenRows = false // each chunk in the first rows, which stay in the cache
 )
 
-// latent runs x, B by in, through all layers but the last and returns the output ξ
-// of the last hidden one. It leaves all outputs in p.x.
+// latent runs x, B by in, through all layers but the last, and returns the output ξ of the
+// last hidden layer. It leaves the output of every hidden layer in p.x.
 func (m *mlp) latent(p *pass, x matrix) matrix {
 	return m.run(p, x, len(m.layers)-1, ownRows)
 }
 
-// forward runs x, B by in, through all layers and returns the output. It leaves all
-// outputs in p.x.
+// forward runs x, B by in, through all layers, and returns the output. It leaves the output
+// of every layer in p.x.
 func (m *mlp) forward(p *pass, x matrix) matrix {
 	return m.run(p, x, len(m.layers), ownRows)
 }
 
-// infer is forward without leaving the hidden layers in p.x.
+// infer is forward for a caller that needs only the output: it overwrites the hidden
+// layers' outputs from chunk to chunk.
 func (m *mlp) infer(p *pass, x matrix) matrix {
 	return m.run(p, x, len(m.layers), firstRows)
 }
 
 // run runs x through the first n layers, at least one, and returns the output of
-// the last of them.
-func (m *mlp) run(p *pass, x matrix, n int, hidden hiddenRows) matrix {
+// layer n-1.
+func (m *mlp) run(p *pass, x matrix, n int, where hiddenRows) matrix {
 	p.reserve(x.rows)
 	p.x[0] = x
-	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
-		hi := min(lo+p.chunk()/2, x.rows)
-		m.runChunk(p, lo, hi, n, hidden)
+	step := p.chunk() / 2
+	for lo := 0; lo < x.rows; lo += step {
+		hi := min(lo+step, x.rows)
+		m.runChunk(p, lo, hi, n, where)
 	}
 	return p.x[n].slice(0, x.rows)
 }
 
 // runChunk is run for the rows lo to hi.
-func (m *mlp) runChunk(p *pass, lo, hi, n int, hidden hiddenRows) {
+func (m *mlp) runChunk(p *pass, lo, hi, n int, where hiddenRows) {
 	x := p.x[0].slice(lo, hi)
 	for l, layer := range m.layers[:n] {
-		last := l == len(m.layers)-1
-		y := p.x[l+1].slice(0, hi-lo)
-		if last || hidden == ownRows {
-			y = p.x[l+1].slice(lo, hi)
+		hidden := l < len(m.layers)-1
+		y := p.x[l+1].slice(lo, hi)
+		if hidden && where == firstRows {
+			y = p.x[l+1].slice(0, hi-lo)
 		}
-		p.workers.mul(y, x, layer.w, epilogue{bias: layer.b, relu: !last})
+		p.workers.mul(y, x, layer.w, epilogue{bias: layer.b, relu: hidden})
 		x = y
 	}
 }
 
-// backward fills the gradient of the first n layers, given what latent or forward
-// left in p.x. p.dx[n] is the gradient with respect to layer n-1's output before its
-// ReLU.
+// backward sets gradient for the first n layers, given what latent or forward left in p.x.
+// The caller has set p.dx[n], the gradient with respect to the output of layer n-1
+// before that layer's ReLU.
 func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	w := p.workers
 	for l := 1; l < n; l++ {
 		w.transpose(p.wT[l], m.layers[l].w)
 	}
 	rows := p.x[0].rows
-	for lo := 0; lo < rows; lo += p.chunk() {
-		hi := min(lo+p.chunk(), rows)
+	step := p.chunk()
+	for lo := 0; lo < rows; lo += step {
+		hi := min(lo+step, rows)
+		sum := epilogue{add: lo > 0} // over the chunks
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l >= 0; l-- {
 			x := p.x[l].slice(lo, hi)
-			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], epilogue{add: lo > 0})
+			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], sum)
 			if l > 0 {
 				dx := p.dx[l].slice(0, hi-lo)
 				w.mul(dx, dy, p.wT[l], epilogue{mask: x})
@@ -250,9 +260,9 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	}
 }
 
-// inputGradient returns the output y for x, B by in. It also returns dx, the gradient
-// with respect to the last columns of x, from the given column on, for dy = dL/dy, B by
-// out. The hidden layers of p become scratch.
+// inputGradient returns the output y for x, B by in, and a gradient dx. dx is dL/dx for the
+// columns of x from the given one on, and dy is dL/dy, B by out. inputGradient overwrites
+// the hidden layers' outputs in p.x.
 func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
 	for l, layer := range m.layers {
@@ -262,8 +272,9 @@ func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 	p.x[0] = x
 	y = p.x[n].slice(0, x.rows)
 	dx = p.dx[0].slice(0, x.rows).columns(column, x.cols)
-	for lo := 0; lo < x.rows; lo += p.chunk() / 2 {
-		hi := min(lo+p.chunk()/2, x.rows)
+	step := p.chunk() / 2
+	for lo := 0; lo < x.rows; lo += step {
+		hi := min(lo+step, x.rows)
 		m.runChunk(p, lo, hi, n, firstRows)
 		first := m.hiddenGradient(p, dy.slice(lo, hi))
 		p.workers.mul(dx.slice(lo, hi), first, wT, epilogue{})
@@ -272,7 +283,8 @@ func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 }
 
 // hiddenGradient returns the gradient with respect to the first layer's output before its
-// ReLU, given dy of a chunk that runChunk has left in the first rows of p.x.
+// ReLU, for one chunk. dy is dL/dy of the chunk. runChunk has left the chunk's outputs in
+// the first rows of p.x.
 func (m *mlp) hiddenGradient(p *pass, dy matrix) matrix {
 	for l := len(m.layers) - 1; l > 0; l-- {
 		x := p.x[l].slice(0, dy.rows)
@@ -290,25 +302,25 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// An adam is the optimizer's state for one vector of parameters: Adam, by
-// Kingma and Ba (2015), Algorithm 1.
+// An adam optimizes one vector of parameters, by Adam (Kingma and Ba, 2015, Algorithm 1).
 //
 // Reading R74: section 3.1 has "gradient descent", and the table has learning rates. The
 // steps are Adam's, as in the authors' code, except that denormal moments become 0.
 type adam struct {
 	params, gradient []float32
 
-	rate           float64
-	decay          float64   // decay · params is added to the gradient: for departures
-	m, v           []float32 // first and second moment
-	power1, power2 float64   // β₁ᵗ and β₂ᵗ
+	rate  float64
+	decay float64   // decay · params is added to the gradient: for departures
+	m, v  []float32 // first and second moment
+
+	power1, power2 float64 // β₁ᵗ and β₂ᵗ
 	c              adamCoefficients
 
 	workers *workers
 }
 
-// newAdam returns an optimizer that moves params against gradient, which have
-// the same length.
+// newAdam returns an optimizer that moves params against gradient. Both slices have the
+// same length.
 func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 	return &adam{
 		params:   params,
@@ -330,7 +342,7 @@ func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 // where g is the gradient plus decay times params. One parameter costs as much time as
 // about 64 multiply-adds.
 func (a *adam) step() {
-	a.power1 = float64(a.power1 * adamBeta1) // converted: not fused with what follows
+	a.power1 = float64(a.power1 * adamBeta1) // converted, so that this product is not fused with 1 - power1
 	a.power2 = float64(a.power2 * adamBeta2)
 	a.c = adamCoefficients{
 		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
@@ -352,12 +364,12 @@ type adamCoefficients struct {
 	decay                float32
 }
 
-// smallestNormal is the smallest float32 that is not denormal. A moment below
-// it becomes 0. Otherwise the moments of a dead unit would stay among the denormals,
-// where arithmetic is several times slower.
+// smallestNormal is the smallest positive float32 that is not denormal. A moment that is
+// smaller in magnitude becomes 0. Otherwise the moments of a dead unit would stay among
+// the denormals, where arithmetic is several times slower.
 const smallestNormal = 0x1p-126
 
-// do takes the step for the parameters lo to hi. Its loop defines what adamStepVector does
+// do takes the step for the parameters lo to hi. adamStepVector does what the loop says,
 // with the first n of them.
 func (a *adam) do(lo, hi int) {
 	c := &a.c

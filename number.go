@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// This file has functions of float64, and random numbers. Each purpose has a generator of
-// its own; all generators come from one seed.
+// This file has functions of float64, and random numbers. Each purpose of random numbers
+// has a generator of its own; all generators come from one seed.
 
 // Some functions of package math are not exactly rounded. They have assembly on some
 // architectures and fused operations on others, so that their last bits depend on the
@@ -29,7 +29,7 @@ func expParts(x float64) (k int, p float64) {
 	hi := x - float64(n*ln2Hi)
 	lo := float64(n * ln2Lo)
 	r := hi - lo
-	rest := (hi - r) - lo
+	rest := (hi - r) - lo // what rounding took from r
 
 	// e^r = 1 + r + r² q(r), by Taylor's series: the first term left out,
 	// r^14/14!, is below 5e-18. Even and odd powers are two chains, which a
@@ -98,8 +98,9 @@ func log(x float64) float64 {
 
 // log1p returns log(1 + f) + c for sqrt(1/2) <= 1 + f <= sqrt(2) and a small c.
 func log1p(f, c float64) float64 {
-	// 2 atanh(s) = 2s + s r with s = f / (2 + f); s is rounded, and 2s =
-	// f - s f = f - f²/2 + s f²/2 has it only in a small term.
+	// log(1 + f) = 2 atanh(s) = 2s + s r, with s = f/(2 + f) and r = 2s²/3 + 2s⁴/5 + ...
+	// With h = f²/2, 2s = f - h + s h, so that the sum is f - h + s (h + r). In this form
+	// the rounding of s affects only a small term.
 	s := f / (2 + f)
 	z := float64(s * s)
 	r := 2.0 / 23
@@ -127,7 +128,7 @@ func pow(x, y float64) float64 {
 func finite(x float64) bool { return x-x == 0 }
 
 // These constants say what a random number is for. The values are part of what a seed
-// means: new ones go to the end.
+// means: new ones go to the end. A caller may add 256 times the environment step.
 const (
 	forInitialization = iota
 	forExploration
@@ -137,8 +138,8 @@ const (
 	forGoals
 	forEvaluation
 	forSurvey
-	forMasks   // of bootstrap
-	forMembers // of VDS
+	forMasks   // for Uncertainty bootstrap
+	forMembers // for Curriculum vds
 )
 
 // stream is the generator of one purpose. pcg is its whole state.
@@ -148,8 +149,8 @@ type stream struct {
 }
 
 func newStream(seed, purpose uint64) stream {
-	// The seed is mixed, because PCG states that begin with an equal half keep that half
-	// equal.
+	// The seed is mixed into both halves of the state. In PCG the low half does not depend
+	// on the high one, so generators that begin with equal low halves keep them equal.
 	pcg := rand.NewPCG(mix(seed), mix(mix(seed)+purpose))
 	return stream{rand.New(pcg), pcg}
 }

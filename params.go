@@ -28,7 +28,7 @@ type Algorithm struct {
 	HiddenSize int `source:"Table: network hidden size" range:"[1,4096]"`
 	// Hidden layers of every network.
 	HiddenLayers int `source:"Reading R37: from the authors' code; the paper is silent" range:"[1,16]"`
-	// G, critics of the ensemble, each with its predictive head. MEGA and VDS have only one critic.
+	// G, critics of the ensemble, each with its predictive head. The sets mega and vds have one critic.
 	Critics int `source:"Section 3.1: G" range:"[1,64]"`
 
 	// |B|, transitions of a minibatch.
@@ -58,7 +58,7 @@ type Algorithm struct {
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
 	// Environment steps until β is 1.
 	PriorityBetaSteps int `source:"Table: PER beta steps" range:"[1,2e9]"`
-	// α of Equation 7, the power of a priority.
+	// α of Equation 7, the exponent of a priority.
 	PriorityAlpha float64 `source:"Table: PER alpha" range:"[0,10]"`
 	// Transitions drawn from each finished episode for the input normalizers.
 	NormalizerDraws int `source:"Reading R41: from the authors' code" range:"[1,1e6]"`
@@ -71,7 +71,7 @@ type Algorithm struct {
 	Horizon int `source:"Reading R44: from the authors' code; section 3.3 names only T" range:"[1,100000]"`
 	// Standard deviation of Gaussian noise on actions.
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
-	// Probability of a uniformly random action; RandomActionLater soon replaces it.
+	// Probability of a uniformly random action, until RandomActionLater replaces it.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
 	// Environment steps before goals are chosen by uncertainty.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
@@ -95,20 +95,23 @@ type Algorithm struct {
 type Departures struct {
 	// How networks learn: as the paper says, or as the code of QTA's, MEGA's or VDS's authors does.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
-	// Where Equation 4's gradient goes: with Equation 2's into the backbone, or only to the head.
+	// How far Equation 4's gradient goes: into the backbone, joint with Equation 2's, or only into the head.
 	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
-	// Replaces RandomAction once any episode of the run has reached its first goal, mostly at step 1.
+	// Replaces RandomAction once a run has reached any goal. A run with Curriculum qta does so in its first steps.
 	RandomActionLater float64 `source:"Reading R53: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step.
 	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond has Differs D25" range:"[1,1000]"`
-	// Unless 0, replaces RandomAction in an episode that has reached its first goal, except with MEGA.
+	// Unless 0, the probability of a random action once an episode has reached its first goal, except with Curriculum
+	// mega.
 	RandomActionReached float64 `source:"Reading R58: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
-	// Unless 0, repeat a random action after the first goal until a step is below this share of the mean step.
+	// Unless 0, a random action after an episode's first goal is repeated until a step is shorter than this share of
+	// the mean step.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond has Differs D24" range:"[0,1]"`
-	// ρ of a moving average of critics and heads, used to choose goals; 0 uses the ensemble itself.
+	// ρ of a moving average of critics and heads, which then estimates uncertainty; 0 for no average.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads are asked as they are; Beyond has Differs D4" range:"[0,1)"`
-	// Probability that an episode begins with the environment's goal if the run has reached it; only for QTA.
+	// Probability that an episode's first goal is the environment's, once a step of the run has ended there. Only for
+	// Curriculum qta.
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond has Differs D5" range:"[0,1]"`
 }
 
@@ -200,9 +203,8 @@ func Small() Params {
 	return p
 }
 
-// Literal returns [Paper] with the sentence of section 3.2 that D3 departs from as it is
-// printed: in Equation 5 the critics' goal is the environment's. results/README.md says how
-// many more steps it takes.
+// Literal returns [Paper] without the departure D3: as section 3.2 has it, the critics'
+// goal in Equation 5 is the environment's. results/README.md says what this costs.
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"
@@ -216,26 +218,26 @@ func Beyond() Params {
 	p.UncertaintyPolyak = 0.999 // a moving average of the networks chooses goals
 	p.RandomActionLater = 0.1   // on the way to an episode's first goal
 	p.RandomActionReached = 0.8 // after that goal
-	p.RandomActionHeld = 0.5    // a random action is repeated until steps are half as long
+	p.RandomActionHeld = 0.5    // a random action repeats until a step is shorter than half the mean step
 	p.FirstGoalDesired = 0.5    // half of the episodes begin with the environment's goal
 	p.UpdatesPerStep = 2
-	p.Candidates = 1000 // enough with these (results/README.md)
+	p.Candidates = 1000 // enough with these additions (results/README.md)
 	return p
 }
 
 // Authors returns [Paper] with the values of the authors' public code wherever the two
 // differ.
 func Authors() Params {
-	// Reading R117: the code's switches are set to the paper's method. As published they
-	// select deep ensembles by the variance of Q-values, for which the table too has 16
-	// as d.
+	// Reading R117: the switches of the authors' code are set to the paper's method. As
+	// published, they select deep ensembles, with the predicted variance of Q-values as
+	// uncertainty. The code's d of 16 is the table's d for deep ensembles.
 	p := Paper()
 	p.Learner = "authors"
 	p.PredictiveRate = 5e-4
 	p.Polyak = 0.995
-	p.PriorityBetaSteps = 140_000 // 0.3 + t/2e5, cut off at 1
+	p.PriorityBetaSteps = 140_000 // β is 0.3 + t/2e5, at most 1
 	p.RandomActionLater = 0.2
-	p.InitialSteps = 1001  // random while num_steps <= 1000
+	p.InitialSteps = 1001  // goals are random while num_steps <= 1000
 	p.Candidates = 400_000 // all that are stored; no run of theirs has more
 	p.UncertaintyActions = 16
 	p.Slope = 626.58
@@ -255,8 +257,8 @@ type Preset struct {
 	Params Params
 }
 
-// fields lists the parameters. The list is made once, because a report reads thousands of
-// records.
+// fields lists the parameters. The list is made once, because a report checks the
+// parameters of thousands of records.
 var fields = sync.OnceValue(func() []reflect.StructField {
 	all := reflect.VisibleFields(reflect.TypeFor[Params]())
 	return slices.DeleteFunc(all, func(f reflect.StructField) bool { return f.Anonymous })
@@ -326,8 +328,8 @@ func (p Params) Validate() error {
 			return err
 		}
 	}
-	asksUncertainty := p.Uncertainty == "q" || p.UncertaintyNoise > 0
-	if asksUncertainty && p.Curriculum != "qta" {
+	needsQTA := p.Uncertainty == "q" || p.UncertaintyNoise > 0
+	if needsQTA && p.Curriculum != "qta" {
 		return fmt.Errorf("qta: parameter Curriculum is %s, which uses no uncertainty: "+
 			"Uncertainty %s and UncertaintyNoise %v need Curriculum qta", p.Curriculum, p.Uncertainty, p.UncertaintyNoise)
 	}
@@ -335,8 +337,8 @@ func (p Params) Validate() error {
 	if needsDisagreement && p.Critics == 1 {
 		return errors.New("qta: parameter Critics is 1, which cannot disagree: Curriculum qta and Replay per need 2 or more")
 	}
-	notQTAs := p.Uncertainty != "pun" || p.Replay == "td"
-	if notQTAs && p.Learner == "authors" {
+	hasBaseline := p.Uncertainty != "pun" || p.Replay == "td"
+	if hasBaseline && p.Learner == "authors" {
 		return errors.New("qta: parameter Learner is authors, which is QTA's: it needs Uncertainty pun, and Replay uniform or per")
 	}
 	return nil
@@ -344,7 +346,8 @@ func (p Params) Validate() error {
 
 // checkField returns an error unless a value is in a field's range.
 func checkField(f reflect.StructField, value any) error {
-	ok, allowed := true, f.Tag.Get("range")
+	allowed := f.Tag.Get("range")
+	ok := true
 	switch x := value.(type) {
 	case int:
 		ok = inInterval(float64(x), allowed)
@@ -360,7 +363,7 @@ func checkField(f reflect.StructField, value any) error {
 }
 
 // oneLine prepares a text from outside for an error message. It quotes the text unless
-// that is one line of printable characters.
+// this is one line of printable characters.
 func oneLine(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s {
 		return q

@@ -10,17 +10,17 @@ import (
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
 // critics. Each has a predictive network, its head, on its last hidden state ξ.
 //
-// Matrices are row-major float32 and have a row per transition; B is the number
-// of rows. A critic's input is s, g and a side by side.
+// Matrices are row-major float32. Those of a batch have B rows, one for each transition.
+// A row of a critic's input is s, g and a side by side.
 
 // TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2). q1
 // and q2 are the values Q_targ(s', a', g') of the two target critics in M, and γ is
-// discount. All slices have B values, and y may be q1 or q2.
+// discount. All slices have B values, and y may be the same slice as q1 or q2.
 //
 // It implements QTA, Equation 1 (Section 3.1).
 //
-// Reading R8: no state is terminal: neither reaching the goal nor the end of an
-// episode cuts the sum off.
+// Reading R8: no state is terminal, so every target includes the next state's value, even
+// where the goal is reached or the episode ends.
 func TDTarget(y, r, q1, q2 []float32, discount float64) {
 	γ := float32(discount)
 	for i := range y {
@@ -28,7 +28,7 @@ func TDTarget(y, r, q1, q2 []float32, discount float64) {
 	}
 }
 
-// drawPair returns M, two different indices below n. All pairs are equally likely.
+// drawPair returns M, two different indices of n critics. All pairs are equally likely.
 // With one critic, as in MEGA and VDS, i = j = 0 and nothing is drawn.
 //
 // Reading R9: M is drawn anew for each minibatch, and is the same for all of its
@@ -45,10 +45,11 @@ func drawPair(rng stream, n int) (i, j int) {
 	return i, j
 }
 
-// clipReturns clips values to the possible returns, from the lowest to 0.
+// clipReturns clips values to the range of possible returns, from u.lowest to 0. With
+// ClipReturns off it does nothing.
 //
-// Differs D26: Equation 1 has no bounds. No discounted sum of rewards of -1 and 0 lies
-// outside this interval. Without ClipReturns nothing is clipped.
+// Differs D26: Equation 1 has no bounds, but [Paper] clips its target. Every discounted sum
+// of rewards -1 and 0 lies in this range.
 func (u *ensemble) clipReturns(values []float32) {
 	if !u.params.ClipReturns {
 		return
@@ -58,9 +59,9 @@ func (u *ensemble) clipReturns(values []float32) {
 	}
 }
 
-// CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to its
-// gradient with respect to q. All slices have length B. w are the importance
-// weights of Equation 8.
+// CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to the loss's
+// gradient with respect to q. All slices have length B. w holds the importance weights of
+// Equation 8, or ones.
 //
 // It implements QTA, Equation 2 (Section 3.1).
 func CriticLoss(dq, q, y, w []float32) float64 {
@@ -85,19 +86,19 @@ func Polyak(target, online []float32, ρ float64) {
 	}
 	kept := float32(ρ)
 	moved := float32(1 - ρ)
-	n := polyakVector(target, online, kept, moved) // it does the first n as the loop would
+	n := polyakVector(target, online, kept, moved) // has done the first n as the loop would
 	for i := n; i < len(target); i++ {
 		target[i] = float32(kept*target[i]) + float32(moved*online[i])
 	}
 }
 
-// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp
-// to its gradient with respect to p. s holds s'; p, s and dp are B by width.
+// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp to the
+// loss's gradient with respect to p. s holds s'; p, s and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //
-// Reading R119: the square of a vector is its squared norm, the sum over its
-// components; the display has (s' - s̃')².
+// Reading R119: the display has (s' - s̃')², the square of a vector. It is read as the
+// vector's squared norm, the sum over the components.
 func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	B := len(p) / width
 	scale := 2 / float32(B)
@@ -112,15 +113,15 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 
 // HeadDeviation sets u, of B values, to the disagreement of the G predictive heads. For
 // each component it takes the sample standard deviation over the heads, and then the mean
-// over the components. u is in the components' unit. With one head it is 0.
+// over the components. u is in the components' unit. With one head all of u is 0.
 //
-// heads[i] are head i's predictions, B rows of equal width. The first width components
-// of a row count.
+// heads[i] holds the outputs of head i, B rows of equal length. The first width outputs of
+// a row are the prediction, and HeadDeviation ignores the rest of the row.
 //
 // It is part of QTA, Equation 5.
 //
 // Differs D27: Equation 5 as displayed averages the predictions, which would measure
-// nothing; the text of section 3.1 takes their standard deviation, and so does
+// nothing. The text of section 3.1 takes their standard deviation, and so does
 // HeadDeviation.
 //
 // Reading R16: the sum of squares is divided by G-1, and components are averaged; the
@@ -128,7 +129,8 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	G := float64(len(heads))
 	for r := range u {
-		row := r * (len(heads[0]) / len(u)) // where row r begins
+		length := len(heads[0]) / len(u)
+		row := r * length // where row r begins
 		sum := 0.0
 		for c := range width {
 			square := squaredDeviations(heads, row+c)
@@ -161,32 +163,34 @@ type ensemble struct {
 	lowest float64 // the lowest possible return
 
 	pass  *pass
-	headT matrix // scratch for a head's transposed weights
+	headT matrix // scratch for a head's weights or their gradient, transposed
 }
 
 // A shape holds the sizes of an ensemble's heads, and how many random actions an estimate
 // takes.
 type shape struct {
-	predicted int // how many numbers a head predicts
-	headWidth int // how many numbers it puts out: predicted, or more for departures
+	predicted int // components of the vector that a head predicts
+	headWidth int // outputs of a head: predicted, and one more in deep ensembles
 	d         int // random actions of one estimate of uncertainty
 }
 
-// heads define what the critics of an ensemble and their heads learn. PUN has paperHeads;
-// the ensembles that the paper compares PUN with have others.
+// heads decides what an ensemble learns: the targets of its critics, and the targets and
+// the loss of its predictive heads. PUN has paperHeads. The ensembles that the paper
+// compares PUN with have other implementations.
 type heads interface {
 	// headTarget returns what a head learns to predict for transition i.
 	headTarget(r *replay, i int) []float64
 
-	// targets computes the targets of Equation 1. b.next holds s', g' and a'.
+	// targets computes the targets of Equation 1, which criticTargets then returns. b.next
+	// holds s', g' and a'.
 	targets(u *ensemble, b *batch, rng stream)
 
-	// criticTargets returns the targets y of critic i, and the weights w of its loss:
-	// for departures.
+	// criticTargets returns the targets y of critic i, and the weights w of its loss. They
+	// differ between critics only for departures.
 	criticTargets(i int, b *batch) (y, w []float32)
 
-	// loss returns the loss of head i, Equation 4, for its outputs p, and sets dp to the
-	// gradient with respect to them.
+	// loss returns the loss of head i, Equation 4, given the head's outputs p. It sets dp
+	// to the loss's gradient with respect to p.
 	loss(i int, dp, p matrix, b *batch) float64
 }
 
@@ -204,20 +208,20 @@ func paperShape(p *Params, sizes Sizes) shape {
 
 // headTarget returns s'.
 //
-// Reading R12: s' is the raw next observation, in the environment's units; the
-// text says "hidden state" for what the agent will observe.
+// Reading R12: s' is the raw next observation, in the environment's units. The text has
+// "the next hidden state the agent will observe".
 func (paperHeads) headTarget(r *replay, i int) []float64 { return r.nextObservation.at(i) }
 
 // targets sets b.y, which is the same for all critics.
 //
 // Reading R6: a' comes from the target policy given (s', g), as in DDPG and in the
-// authors' code. Equation 1 has π_θ(·|s'), the policy's own symbol, and no goal.
+// authors' code. Equation 1 has π_θ(·|s'): the symbol of the policy itself, and no goal.
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
 	i, j := drawPair(rng, len(u.critics))
-	q1 := b.y // until TDTarget overwrites it
-	copy(q1, u.targetValue(b.next, i))
+	q1 := b.y
+	copy(q1, u.targetValue(b.next, i)) // a copy, because the next call overwrites the result
 	q2 := u.targetValue(b.next, j)
 	TDTarget(b.y, b.r, q1, q2, u.params.Discount)
 	u.clipReturns(b.y)
@@ -233,24 +237,26 @@ func (paperHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 // needs.
 type critic struct {
 	criticNet
-	target         *mlp // Q_φtarg
-	follower            // of φ
-	gradient       criticNet
-	adam, headAdam *adam
+	target   *mlp // Q_φtarg
+	follower      // moves φ_targ towards φ
+	gradient criticNet
+	adam     *adam // of φ
+	headAdam *adam // of the head
 }
 
 // A criticNet is the parameters of a critic and its head, or their gradient.
 //
-// Reading R5: a predictive network is one linear layer on ξ, beside the
-// critic's own last layer. Section 3.1 has "a single feed-forward layer", and "an
-// identical architecture", which can hold only for the two last layers.
+// Reading R5: a predictive network is one linear layer on ξ, beside the critic's own last
+// layer. Section 3.1 has "a single feed-forward layer". It also has "an identical
+// architecture for the predictive network as with the critic network", which can be true
+// only of the critic's last layer.
 type criticNet struct {
 	params []float32 // φ, then the head's
 	q      *mlp      // Q_backbone, which is all layers but the last, and Q_final, the last
 	head   layer     // P: ξ to the predicted s'
 }
 
-// targetValue returns the value of target critic i at x, of B elements. The slice is
+// targetValue returns the values of target critic i for the B rows of x. The slice is
 // valid until the next network runs.
 func (u *ensemble) targetValue(x matrix, i int) []float32 {
 	return u.critics[i].target.infer(u.pass, x).elements()
@@ -259,16 +265,16 @@ func (u *ensemble) targetValue(x matrix, i int) []float32 {
 // learn takes one step of every critic and its head, and returns the mean losses
 // over the ensemble.
 //
-// Reading R11: the joint loss is the sum over the critics; each critic's
-// gradient sees only its own term.
+// Reading R11: the joint loss is the sum of the critics' losses. Critics share no
+// parameters, so each critic descends its own loss.
 //
-// Reading R113: Equation 4 has weight 1 beside Equation 2. The authors' code averages the
-// heads' losses over the critics in a step of their own. D29 has no such step.
+// Reading R113: Equation 4 has weight 1 beside Equation 2. In the authors' code the heads
+// learn in a separate step, and its loss is the mean of the heads' losses.
 func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 	for i, c := range u.critics {
-		critic, head := u.gradients(i, b)
-		criticLoss += critic
-		headLoss += head
+		lossQ, lossP := u.gradients(i, b)
+		criticLoss += lossQ
+		headLoss += lossP
 		c.adam.step()
 		c.headAdam.step()
 	}
@@ -279,30 +285,31 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // gradients sets the gradients of Equation 2 plus Equation 4 for critic i and its
 // head, and returns both losses.
 //
-// Differs D29: the gradient of both losses continues through ξ into the critic's
-// backbone, and the critic's optimizer descends their sum there. The text announces "a
-// joint loss function" for the critics only, and the authors' heads take a step of their
-// own. results/README.md says what the joint step gains, and how well a separate step
+// Differs D29: Equation 4's gradient continues through ξ into the critic's backbone, where
+// the critic's optimizer descends the sum of Equations 2 and 4. The text announces "a joint
+// loss function" only for the critics, and in the authors' code the heads take a separate
+// step. results/README.md says what the joint step gains, and how well a separate step
 // does.
 //
 // Reading R13: the head's own layer moves at the predictive network's rate, the backbone
 // at the critic's. In the authors' code the backbone moves at both rates.
 //
-// Reading R14: Equation 4 sums over the critics' minibatch B, by the notation, so ξ
-// is computed with the relabeled goal.
+// Reading R14: Equation 4 sums over B, which is the critics' minibatch. So the ξ of a
+// transition is computed with the relabeled goal.
 func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 	c := u.critics[i]
 	ξ := c.q.latent(u.pass, b.x)
-	criticLoss = u.criticTerm(i, b, ξ, epilogue{})
-	headLoss = u.headTerm(i, b, ξ, epilogue{add: true, mask: ξ})
-	c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
+	criticLoss = u.criticTerm(i, b, ξ, epilogue{})               // sets dξ
+	headLoss = u.headTerm(i, b, ξ, epilogue{add: true, mask: ξ}) // adds to dξ, and applies ξ's ReLU
+	hidden := len(c.q.layers) - 1                                // layers of the backbone
+	c.q.backward(u.pass, c.gradient.q, hidden)
 	return criticLoss, headLoss
 }
 
 // criticTerm is Equation 2 for critic i, given ξ of a minibatch. It returns the loss and
-// sets the gradient of the last layer. It also sets the gradient with respect to ξ, which
-// is kept in the pass. The epilogue e applies to that gradient: a later term adds to an
-// earlier one, and the last term applies the mask of ReLU.
+// sets the gradient of Q_final. It also leaves dξ, the gradient with respect to ξ, in the
+// pass. e is the epilogue of dξ: a second term adds to the first one's dξ, and the last or
+// only term applies the mask of ξ's ReLU.
 func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
@@ -316,13 +323,15 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	dq := pass.dx[last+1].slice(0, ξ.rows)
 	loss := CriticLoss(dq.elements(), q.data, y, weights)
 
-	final.backward(pass.workers, c.gradient.q.layers[last], ξ, dq, pass.dwT[last], epilogue{})
+	gradient := c.gradient.q.layers[last]
+	final.backward(pass.workers, gradient, ξ, dq, pass.dwT[last], epilogue{})
+
 	dξ := pass.dx[last].slice(0, ξ.rows)
 	final.inputGradient(pass.workers, dξ, dq, pass.wT[last], e)
 	return loss
 }
 
-// headTerm does for Equation 4 and head i what criticTerm does for Equation 2.
+// headTerm does for Equation 4 and head i what criticTerm does for Equation 2 and Q_final.
 func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
@@ -332,13 +341,13 @@ func (u *ensemble) headTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	loss := u.heads.loss(i, b.dp, p, b)
 
 	c.head.backward(pass.workers, c.gradient.head, ξ, b.dp, u.headT, epilogue{})
+
 	dξ := pass.dx[last].slice(0, ξ.rows)
 	c.head.inputGradient(pass.workers, dξ, b.dp, u.headT, e)
 	return loss
 }
 
-// predict sets p to the output of head i for ξ, B by the heads' width, and returns it
-// as a matrix.
+// predict sets p to the outputs of head i for ξ, and returns p as a matrix, B by headWidth.
 func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
 	output := rowMajor(ξ.rows, u.headWidth, p)
 	u.critics[i].head.forward(u.pass.workers, output, ξ)
@@ -347,8 +356,7 @@ func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
 
 // follow applies Equation 3 to every critic.
 //
-// Reading R15: the policy has a target network too, as in DDPG, with the same
-// ρ.
+// Reading R15: the policy has a target network too, as in DDPG, with the same ρ.
 func (u *ensemble) follow() {
 	for _, c := range u.critics {
 		c.follow(u.pass.workers)
@@ -388,10 +396,10 @@ func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *wo
 	return u
 }
 
-// newCritic returns a critic of the given widths and its head. All parameters are zero.
-func newCritic(p *Params, widths []int, head int, w *workers) *critic {
-	net := newCriticNet(widths, head)
-	gradient := newCriticNet(widths, head)
+// newCritic returns a critic of the given widths, and its head. All parameters are zero.
+func newCritic(p *Params, widths []int, headWidth int, w *workers) *critic {
+	net := newCriticNet(widths, headWidth)
+	gradient := newCriticNet(widths, headWidth)
 	n := len(net.q.params)
 	target := newMLP(make([]float32, n), widths)
 	return &critic{
@@ -399,7 +407,7 @@ func newCritic(p *Params, widths []int, head int, w *workers) *critic {
 		target:    target,
 		follower:  follower{target: target.params, online: net.q.params, ρ: p.Polyak},
 		gradient:  gradient,
-		adam:      newAdam(net.params[:n], gradient.params[:n], p.CriticRate, w),
+		adam:      newAdam(net.q.params, gradient.q.params, p.CriticRate, w),
 		headAdam:  newAdam(net.params[n:], gradient.params[n:], p.PredictiveRate, w),
 	}
 }
@@ -410,31 +418,33 @@ func (p *Params) widths(in, out int) []int {
 	return slices.Concat([]int{in}, hidden, []int{out})
 }
 
-// newCriticNet returns a critic of the given widths, and a head with that many outputs.
+// newCriticNet returns a critic of the given widths, and a head with headWidth outputs.
 // All parameters are zero.
-func newCriticNet(widths []int, head int) criticNet {
+func newCriticNet(widths []int, headWidth int) criticNet {
 	n := mlpSize(widths)
 	hidden := widths[len(widths)-2]
-	params := make([]float32, n+layerSize(hidden, head))
+	params := make([]float32, n+layerSize(hidden, headWidth))
 	return criticNet{
 		params: params,
 		q:      newMLP(params, widths),
-		head:   newLayer(params[n:], hidden, head),
+		head:   newLayer(params[n:], hidden, headWidth),
 	}
 }
 
-// parameters returns every critic with its head, and every target, in a fixed order.
+// parameters returns the parameters of every critic with its head, and of every target, in
+// a fixed order. kind is the word for a critic in their names.
 func (u *ensemble) parameters(kind string) []parameterVector {
 	var vectors []parameterVector
 	for i, c := range u.critics {
 		name := fmt.Sprintf("%s %d", kind, i+1)
-		vectors = append(vectors, parameterVector{name, c.params})
-		vectors = append(vectors, parameterVector{"target " + name, c.target.params})
+		network := parameterVector{name: name, values: c.params}
+		target := parameterVector{name: "target " + name, values: c.target.params}
+		vectors = append(vectors, network, target)
 	}
 	return vectors
 }
 
-// perCritic returns n numbers for each critic.
+// perCritic returns room for n numbers of each critic.
 func (u *ensemble) perCritic(n int) [][]float32 {
 	numbers := make([][]float32, len(u.critics))
 	for i := range numbers {
@@ -443,22 +453,25 @@ func (u *ensemble) perCritic(n int) [][]float32 {
 	return numbers
 }
 
-// A batch is a minibatch as the networks see it: s and g normalized.
+// A batch is a minibatch as the networks see it, with s and g normalized.
 type batch struct {
-	transitions []int     // their indices in the replay
+	transitions []int     // indices in the replay
 	x           matrix    // s, g, a: B by observation + goal + action
 	next        matrix    // s', g and room for a'
-	r           []float32 // reward
+	r           []float32 // rewards
 	y           []float32 // targets of Equation 1
 	w           []float32 // weights of Equation 8
-	sNext       matrix    // what the heads learn to predict: s', not normalized
+	sNext       matrix    // what the heads learn to predict, B by predicted: s', not normalized
 
-	values      [][]float32 // of each critic, before it learned from the batch
-	predictions [][]float32 // of each head, before it learned from the batch
-	dp          matrix      // gradient with respect to one head's predictions
+	// What the networks returned before they learned from this batch.
+
+	values      [][]float32 // of each critic
+	predictions [][]float32 // outputs of each head, B by headWidth
+
+	dp matrix // scratch: the gradient of one head's loss with respect to its outputs
 }
 
-// newBatch returns a batch whose weights are 1, and makes room for it in the pass.
+// newBatch returns a batch whose weights are 1. The pass gets room for as many rows.
 func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
 	u.pass.reserve(rows)
 	width := sizes.Observation + sizes.Goal + sizes.Action

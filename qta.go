@@ -4,9 +4,8 @@
 // Networks (PUN), and sets itself goals where it is least certain.
 //
 // To read the algorithm in one sitting, start with plain/main.go: the whole
-// method in plain loops over single numbers. This package is the same method,
-// function for function, made to be used and to be fast. Its files, beside the
-// paper:
+// method in plain loops over single numbers. This package computes the same, but it is
+// fast and made for use. These are its files, each with its part of the paper:
 //
 //	section 3    qta.go             training, an update, an evaluation
 //	section 3.1  pun.go, ddpg.go    the critics and their heads; the policy
@@ -14,23 +13,26 @@
 //	section 3.3  replay.go          hindsight; prioritized replay
 //	section 4    maze.go            mazes; path lengths and optimal values
 //	appendix     params.go          the table
-//	networks     mlp.go, kernel*.go layers and Adam; the matrix product, threads
-//	chance       number.go          functions; generators
-//	departures   authors.go         of the authors' code
-//	             beyond.go          ours
+//	networks     mlp.go             layers, and Adam
+//	             kernel*.go         the matrix product, and threads
+//	numbers      number.go          exp, log and tanh; random generators
+//	departures   authors.go         what the authors' code does differently
+//	             beyond.go          our own options
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// The files down to chance, except params.go, hold the paper and what runs it. A line in
-// them that only departures need says "for departures", or names the departure. Each
-// departure implements one of six interfaces: [Params] names it, and variants.go puts it
-// in the place of the paper's part. The other files are for those who use an agent.
+// The files before the departures, except params.go, hold the paper's method and the
+// arithmetic under it. A line in them that only departures need says "for departures", or
+// names the departure. Most departures are implementations of one of six interfaces.
+// [Params] selects them, and variants.go puts them in the place of the paper's. Files that
+// are not listed serve the user of an agent.
 //
-// [Agent.Train] is the algorithm, [Params] has its settings, and it runs in
-// a [Maze] or any other [Env].
+// [Agent.Train] is the algorithm, and [Params] has its settings. An agent trains in a
+// [Maze] or any other [Env].
 //
 // # Equations
 //
-// The paper's eight displayed formulas are numbered in the order of appearance.
+// The paper displays eight formulas, which are numbered here in the order of appearance.
+// Five more formulas stand in its text.
 //
 //	formula             file       function                        test               golden
 //	Equation 1          pun.go     TDTarget                        TestEquation1      td-target, td-target-networks,
@@ -57,10 +59,9 @@
 //
 // # Determinism
 //
-// The same version, parameters and seed give the same bytes on every machine
-// with a kernel in assembly (see [KernelName]), whatever the number of threads
-// and interruptions. With Learner authors the bytes also depend on when
-// evaluations happen.
+// A run with the same version, parameters and seed gives the same bytes on every machine
+// with a kernel in assembly (see [KernelName]). Neither threads nor interruptions change
+// them. If Learner is "authors", the bytes also depend on when evaluations happen.
 package qta
 
 import (
@@ -70,18 +71,20 @@ import (
 	"slices"
 )
 
-// Version is the version of the algorithm. The bytes of a run depend on it.
+// Version is the version of the algorithm. Another version may give a run other bytes.
 const Version = "0.7.0"
 
-// Train runs the algorithm. It trains in env and evaluates in another instance of the
-// same environment, until the budget is spent or the task solved. If ctx is done, Train
-// stops between environment steps and returns ctx's cause. Training that continues from
-// there ends as if never interrupted.
+// Train runs the algorithm. It trains in env and evaluates in evaluation, another instance
+// of the same environment. It ends when the agent has taken o.Steps or, with
+// o.StopWhenSolved, has solved the task. If ctx is done, Train stops between environment
+// steps and returns ctx's cause. A later call of Train continues as if training had never
+// been interrupted.
 //
 // The error is a [*NumericError], an [*EnvError], or what a function in o or a
-// [Curriculum] returned. Any other error says what is not allowed: an argument, a call
-// within Train, or a curriculum of your own that was not set again. After an error within
-// a step the agent can be neither trained nor saved: continue from the last checkpoint.
+// [Curriculum] returned. Any other error names a mistake of the caller: a bad argument, a
+// call from within Train, or a loaded agent whose own curriculum was not set again. After
+// an error within a step the agent can be neither trained nor saved: continue from the
+// last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
 		return errTraining
@@ -121,13 +124,13 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 
 // trainStep takes one environment step and learns from the replay.
 //
-// Reading R1: one update follows every environment step, after the first
-// LearningStarts. An episode runs to its horizon whatever goals it reaches.
+// Reading R1: the first LearningStarts environment steps have no update, and each later one
+// has one update. An episode runs to its horizon whatever goals it reaches.
 //
-// Reading R115: "Whenever the agent successfully reaches its goal, a new goal is sampled"
-// is read as at once, before the step's update. The authors' code samples after the
-// update. At an episode's last step none is sampled, because the next episode begins with
-// its own first goal.
+// Reading R115: "Whenever the agent successfully reaches its goal, a new goal is sampled".
+// Here the agent samples it at once, before the step's update. The authors' code samples
+// after the update. A goal reached at an episode's last step brings no new one, because
+// the next episode begins with its own first goal.
 func (a *Agent) trainStep() error {
 	if a.step%a.params.Horizon == 0 {
 		if err := a.reset(); err != nil {
@@ -166,7 +169,7 @@ func (a *Agent) trainStep() error {
 	if !episodeEnds {
 		return nil
 	}
-	a.showNormalizers() // the episode is in the replay
+	a.showNormalizers() // from the replay, which has the whole episode now
 	if err := a.curriculum.endEpisode(a); err != nil {
 		return err
 	}
@@ -175,7 +178,7 @@ func (a *Agent) trainStep() error {
 
 // reset begins an episode of the environment.
 func (a *Agent) reset() error {
-	a.episodeStart = *a.environment.pcg
+	a.episodeStart = *a.environment.pcg // to play the episode again after an interruption
 	s := a.env.Reset(a.environment.Rand)
 	if problem := stateProblem(s, a.sizes); problem != "" {
 		return &EnvError{a.step, problem + " after Reset"}
@@ -185,7 +188,7 @@ func (a *Agent) reset() error {
 	return nil
 }
 
-// move takes a step of the environment and stores it in the replay.
+// move takes a step in the environment and stores the transition in the replay.
 func (a *Agent) move(action []float64) error {
 	next, reward := a.env.Step(slices.Clone(action))
 	if problem := stepProblem(a.env, a.sizes, a.desired, next, reward); problem != "" {
@@ -195,7 +198,7 @@ func (a *Agent) move(action []float64) error {
 	a.enterState(next)
 	a.step++
 	a.explorer.afterStep(a)
-	if a.foundAt == 0 && reward == 0 { // the reward is for the environment's goal
+	if a.foundAt == 0 && reward == 0 { // reward is about the environment's goal, not the agent's
 		a.foundAt = a.step
 	}
 	return nil
@@ -207,10 +210,10 @@ func (a *Agent) enterState(s State) {
 	copy(a.achieved, s.Achieved)
 }
 
-// A learner says when the networks learn, and what an update is.
+// A learner makes the updates of the networks.
 type learner interface {
-	update(a *Agent) error       // is called once a step is in the replay
-	afterEpisode(a *Agent) error // is called after the curriculum's endEpisode: for VDS
+	update(a *Agent) error       // is called after each environment step but the first LearningStarts
+	afterEpisode(a *Agent) error // is called at an episode's end, after the curriculum's endEpisode: for VDS
 	savedState() savedState      // what training changes, except the networks: for departures
 }
 
@@ -228,7 +231,7 @@ func (paperLearner) update(a *Agent) error {
 	}
 	a.updates++
 	a.policy.act(a.policy.target, b.next)           // a' of Equation 1
-	a.pun.heads.targets(a.pun, b, a.learning)       // Equation 1
+	a.pun.heads.targets(a.pun, b, a.learning)       // y of Equation 1
 	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4
 	a.sampler.prioritize(b)                         // Equation 7
 	a.pun.follow()                                  // Equation 3
@@ -246,7 +249,8 @@ func (a *Agent) checkLosses() error {
 		checkFinite(a.step, "policy", a.losses.policy))
 }
 
-// draw fills b with transitions of a sampler, each replayed with a goal.
+// draw fills b with transitions that s draws. goal returns the goal that transition i is
+// replayed with.
 func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) error {
 	if b.r == nil { // an agent that never trains needs no batch
 		*b = a.pun.newBatch(a.params.Batch, a.sizes)
@@ -259,20 +263,22 @@ func (a *Agent) draw(b *batch, s sampler, goal func(a *Agent, i int) []float64) 
 	return a.checkRewards(b)
 }
 
-// checkRewards reports a reward in b, recomputed in hindsight, that is neither 0
-// nor -1.
+// checkRewards returns an error if a reward in b, recomputed for the replayed goal, is
+// neither 0 nor -1.
 func (a *Agent) checkRewards(b *batch) error {
 	for row, r := range b.r {
 		if r != 0 && r != -1 {
+			step := b.transitions[row] + 1 // the environment step that stored the transition
 			problem := fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
-				"it must be 0 or -1", r, b.transitions[row]+1)
+				"it must be 0 or -1", r, step)
 			return &EnvError{a.step, problem}
 		}
 	}
 	return nil
 }
 
-// fill sets a row of b to transition i, replayed with a goal. It recomputes the reward.
+// fill sets a row of b to transition i, replayed with a goal, and recomputes the reward for
+// that goal. It leaves a' to the learner.
 func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 	r := a.replay
 	b.transitions[row] = i
@@ -292,9 +298,9 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 }
 
 // Evaluate runs rollouts of Horizon steps each and returns how they fared. The policy
-// pursues the environment's own goals, without exploration. The seed decides starts and
-// goals. The error is an [*EnvError] if env breaks its contract, and a [*NumericError] if
-// an action is not a number. Any other error says which argument is not allowed.
+// pursues the environment's own goals, without exploration. The seed decides where the
+// rollouts start, and their goals. The error is an [*EnvError] if env breaks its contract,
+// and a [*NumericError] if an action is NaN. Any other error names a bad argument.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -332,24 +338,23 @@ func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, err
 
 // rollout runs one episode of an evaluation and adds its counts to e.
 //
-// Reading R3: success is read only at the last step, as in the authors' code;
-// the paper says "evaluation performance".
+// Reading R3: a rollout succeeds if it is at the goal after its last step, as in the
+// authors' code. The paper says only "evaluation performance".
 //
-// Reading R4: a rollout is at the goal where the reward is 0: in a maze, closer
-// than 0.35. The authors' evaluation also counts a distance of exactly 0.35.
+// Reading R4: a rollout is at the goal if the reward is 0: in a maze, at a distance below
+// 0.35. The authors' evaluation also counts a distance of exactly 0.35.
 //
-// Reading R103: the policy acts without noise; the paper does not say. The authors'
-// code, and the command, evaluate every 1000 environment steps with 20 rollouts.
+// Reading R103: the policy acts without noise; the paper does not say. The authors' code
+// evaluates every 1000 environment steps with 20 rollouts, and so does our command.
 //
-// Reading R116: the normalizers have been shown the latest episode. In the authors' code
-// they have not yet; this is not followed, because it would change the runs of MEGA and
-// VDS.
+// Reading R116: the policy's inputs are scaled by normalizers that have been shown the
+// latest finished episode. In the authors' code they have not yet been shown it.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
 	problem := stateProblem(s, a.sizes)
 	reached := false
-	for t := 0; ; t++ { // after t steps
+	for t := 0; ; t++ { // t steps have been taken
 		if problem != "" {
 			problem = fmt.Sprintf("after step %d of an evaluation's rollout %s", t, problem)
 			return &EnvError{a.step, problem}
@@ -377,14 +382,15 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	}
 }
 
-// logEvaluation evaluates the policy and adds a row to the log. Its random numbers
-// depend only on the seed and the step, so that training is the same however
-// often it is evaluated, except with Learner authors.
+// logEvaluation evaluates the policy and adds the result to the log. The evaluation has a
+// generator of its own, which depends only on the seed and the step. So evaluations do not
+// change training, unless Learner is "authors".
 func (a *Agent) logEvaluation(env Env, rollouts int) error {
 	if err := checkParameters(a.step, a.parameters()); err != nil {
 		return err
 	}
-	e, err := a.evaluateWith(env, rollouts, newStream(a.seed, forEvaluation+uint64(a.step)<<8))
+	purpose := forEvaluation + uint64(a.step)<<8
+	e, err := a.evaluateWith(env, rollouts, newStream(a.seed, purpose))
 	if err != nil {
 		return err
 	}
@@ -394,7 +400,7 @@ func (a *Agent) logEvaluation(env Env, rollouts int) error {
 
 // TrainOptions say how long to train and how often to evaluate.
 type TrainOptions struct {
-	Steps          int  // budget: environment steps in all, including those before this call
+	Steps          int  // the agent's environment steps in all, including those before this call
 	EvalEvery      int  // environment steps between evaluations, 1 or more
 	Rollouts       int  // rollouts of one evaluation, 1 or more
 	StopWhenSolved bool // stop at the first evaluation in which every rollout succeeds
@@ -405,19 +411,19 @@ type TrainOptions struct {
 	AfterStep       func() error
 }
 
-// An Evaluation reports how some rollouts fared and how far training had come:
-// a row of a run's log. The losses come from the latest update; they are zero
+// An Evaluation reports how some rollouts fared and how far training had come. The log of
+// a run has one entry for each evaluation. The losses are of the latest update, and zero
 // before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
-	CriticLoss     float64 // Equation 2, mean over the critics, in squared rewards
-	PredictiveLoss float64 // Equation 4, or the loss of other heads, mean over the heads, in squared units of s
-	ActorLoss      float64 // in rewards
-	GoalsSet       int     // goals chosen so far
-	GoalsReached   int     // how many of these were reached
+	CriticLoss     float64 // mean over the critics of Equation 2, in squared rewards
+	PredictiveLoss float64 // mean of the heads' losses, which for PUN are Equation 4, in squared units of s
+	ActorLoss      float64 // the policy's loss, which its update descends, in rewards
+	GoalsSet       int     // goals chosen in training so far
+	GoalsReached   int     // how many of these goals were reached
 
 	Reached     float64 // fraction of rollouts at the goal at any time, including their start
 	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
-	StepsToGoal float64 // mean over the rollouts that reached the goal; 0 if none did
+	StepsToGoal float64 // steps to the goal, mean over the rollouts that reached it; 0 if none did
 }

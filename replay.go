@@ -9,26 +9,26 @@ import (
 // This file is section 3.3: the replay buffer, relabeling with goals achieved later
 // in the same episode (HER), and prioritized experience replay (PER).
 
-// futureStep returns the step whose achieved goal transition i is relabeled with. It is
-// one of the steps i to n-1, where n is the index after the last transition of i's
-// trajectory so far. If u is uniform on [0, 1), all of them are equally likely.
+// futureStep returns the transition whose outcome becomes the goal of transition i. This
+// is one of the transitions i to n-1, and n-1 is the latest of i's episode so far. If u is
+// uniform on [0, 1), all of them are equally likely.
 //
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
 //
-// Reading R31: step i itself, the transition's own outcome, is among these steps; section
-// 3.3 says "later in its trajectory", and the public codes include it.
+// Reading R31: a transition's own outcome may become its goal, too. Section 3.3 says
+// "later in its trajectory", but the public codes of QTA, MEGA and VDS also allow i itself.
 func futureStep(i, n int, u float64) int {
 	return i + int(u*float64(n-i))
 }
 
 // relabel returns the goal that transition i is replayed with. With probability k/(k+1)
-// this is a goal achieved later in the transition's episode, else the transition's own
-// goal. In HER k relabeled copies stand beside each original.
+// this is the goal achieved by transition i or by a later one of its episode, else the
+// goal pursued in transition i. In HER k relabeled copies stand beside each original.
 //
-// Reading R32: the new goal is the one achieved at a later transition, as in HER. Section
+// Reading R32: the new goal is the one achieved by a later transition, as in HER. Section
 // 3.3 has "the goal of a transition later in its trajectory", which could also mean the
-// one pursued there.
+// goal pursued there.
 func (r *replay) relabel(i int, k float64, rng *rand.Rand) []float64 {
 	if rng.Float64() < k/(k+1) {
 		future := futureStep(i, r.episodeEnd(i), rng.Float64())
@@ -65,15 +65,15 @@ func SampleProbabilities(P, p []float64, α float64) {
 
 // ImportanceWeights sets w to the weights that undo the bias of drawing transitions with
 // probabilities P from a buffer of n. w_j is (1/n · 1/P_j)^β, divided by the largest
-// weight in the buffer. The largest weight is that of the smallest probability, least. If
-// least is zero, the weights are not divided. All P are positive.
+// weight in the buffer. least is the smallest probability in the buffer, which has the
+// largest weight. If least is zero, the weights are not divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
 // Differs D2: the display has 1/p_j, two lines after calling p a priority. Schaul et al.
 // (2016, section 3.4) have the probability P(j), which undoes the bias. With the table's
-// α of 1, the two forms differ by a factor. Division by the largest weight cancels it and
-// leaves (p_min/p_j)^β.
+// α of 1, the two forms differ by a constant factor. Division by the largest weight cancels
+// this factor and leaves (p_min/p_j)^β.
 func ImportanceWeights(w, P []float64, n int, β, least float64) {
 	weight := func(probability float64) float64 { return pow(1/(float64(n)*probability), β) }
 	largest := 1.0
@@ -86,19 +86,19 @@ func ImportanceWeights(w, P []float64, n int, β, least float64) {
 }
 
 // PriorityBeta returns β at environment step t. It grows linearly from initial at t = 0
-// to 1 at t = steps, up to rounding, and then stays 1. steps is at least 1.
+// to 1 at t = steps, and then stays 1. steps is at least 1.
 //
 // It implements QTA, the schedule of β (Section 3.3).
 //
-// Reading R36: it is linear, as in Schaul et al. (2016, section 3.4); section
-// 3.3 has "gradually".
+// Reading R36: the growth is linear, as in Schaul et al. (2016, section 3.4). Section 3.3
+// has "gradually".
 func PriorityBeta(t int, initial float64, steps int) float64 {
 	grown := float64((1 - initial) * float64(t) / float64(steps))
 	return min(1, initial+grown)
 }
 
-// A replay holds every transition of a run, also those of the running episode.
-// Transition i belongs to episode i / horizon.
+// A replay holds every transition of a run, also those of the running episode. Because all
+// episodes have the same length, transition i belongs to episode i / horizon.
 //
 // Reading R30: nothing is evicted, as in the authors' code, whose buffer has room
 // for a whole run; the paper names no size.
@@ -134,8 +134,8 @@ func newReplay(sizes Sizes, horizon int) *replay {
 	}
 }
 
-// add stores a transition. It begins in a state with this observation and achieved goal.
-// There the agent takes action in pursuit of goal, and arrives in the state next.
+// add stores a transition. In the state with this observation and achieved goal, the agent
+// took action in pursuit of goal, and arrived in the state next.
 func (r *replay) add(observation, achieved, action, goal []float64, next State) {
 	row := [][]float64{observation, achieved, action, goal, next.Observation, next.Achieved}
 	for k, c := range r.columns() {
@@ -172,13 +172,15 @@ type sampler interface {
 	// draw returns the index of a transition.
 	draw(rng stream) int
 
-	// weigh sets the weights of a minibatch, at first 1, at an environment step.
+	// weigh sets b.w, the weights of the rows of b, which are 1 at first. step is the
+	// environment step of the update.
 	weigh(b *batch, step int)
 
-	// prioritize is called after critics and heads have learned from b.
+	// prioritize changes the priorities of the transitions in b. It is called after critics
+	// and heads have learned from b.
 	prioritize(b *batch)
 
-	// savedState returns what training changes.
+	// savedState lists what training changes in the sampler.
 	savedState() savedState
 }
 
@@ -196,20 +198,20 @@ func (uniformSampler) savedState() savedState { return nil }
 // Algorithm 1 (Schaul et al., 2016). It is at least 1, as in the authors' code.
 //
 // Reading R34: the transitions of a minibatch are drawn one by one, with replacement, as
-// in the authors' code. Schaul et al. (2016, appendix B.2.1) divide the sum into as many
-// equal parts and draw one transition from each.
+// in the authors' code. Schaul et al. (2016, appendix B.2.1) divide the sum of all terms
+// into equal parts, one for each row of the minibatch, and draw a transition from each part.
 //
-// Reading R105: if a transition is drawn twice, with two goals, it keeps the priority of
-// its last row.
+// Reading R105: if two rows of a minibatch hold one transition, with two goals, the
+// transition keeps the priority of the later row.
 type prioritizedSampler struct {
 	*replay
 	params      *Params
 	α           float64
 	tree        sumTree // p^α of each transition
-	prioritized int     // how many transitions have a priority: the first ones
+	prioritized int     // how many transitions, from the first on, have a priority
 	largest     float64 // the largest priority so far, at least 1
 
-	P, weights, priority []float64 // of a minibatch
+	P, weights, priority []float64 // of each row of a minibatch
 }
 
 func newPrioritized(r *replay, p *Params) *prioritizedSampler {
@@ -239,15 +241,15 @@ func (s *prioritizedSampler) prioritizeNew() {
 
 // weigh sets the weights of Equation 8.
 //
-// Reading R2: with prioritized replay the policy and the heads learn from the
-// same minibatch, and the weights apply only to the critics' loss.
+// Reading R2: with prioritized replay the policy and the heads learn from the critics'
+// minibatch, but the weights apply only to the critics' loss.
 //
-// Reading R99: t of the schedule of β counts environment steps, as in the authors'
-// code, not updates.
+// Reading R99: t in the schedule of β counts environment steps, not updates, as in the
+// authors' code.
 //
-// Differs D28: Equation 8 as displayed has no maximum. Weights are divided by the largest
-// one, as Schaul et al. do "for stability". It is the largest of the whole buffer, as in
-// the authors' code.
+// Differs D28: Equation 8 as displayed does not divide the weights. We divide them by the
+// largest one, as Schaul et al. do "for stability". This is the largest weight of the whole
+// buffer, as in the authors' code.
 func (s *prioritizedSampler) weigh(b *batch, step int) {
 	for row, j := range b.transitions {
 		s.P[row] = s.probability(j)
@@ -260,18 +262,19 @@ func (s *prioritizedSampler) weigh(b *batch, step int) {
 	}
 }
 
-// prioritize gives each transition the uncertainty that the heads had about it before
-// they learned from b.
+// prioritize gives each transition in b a new priority: the uncertainty that the heads had
+// about it before they learned from b.
 //
 // Reading R10: a priority is the heads' deviation at (s, a, g) after relabeling, as in
 // the authors' code. Section 3 has the uncertainty of a state, which Equation 5 averages
 // over random actions.
 func (s *prioritizedSampler) prioritize(b *batch) {
-	HeadDeviation(s.priority, b.predictions, b.sNext.cols)
+	components := b.sNext.cols // of one prediction
+	HeadDeviation(s.priority, b.predictions, components)
 	s.setPriorities(b)
 }
 
-// setPriorities gives the transitions of a minibatch their new priorities.
+// setPriorities gives the transitions of a minibatch the priorities of its rows.
 func (s *prioritizedSampler) setPriorities(b *batch) {
 	for row, p := range s.priority {
 		s.largest = max(s.largest, p)
@@ -279,8 +282,8 @@ func (s *prioritizedSampler) setPriorities(b *batch) {
 	}
 }
 
-// savedState has the powers p^α of all transitions. When they have been read the tree is
-// built from them again.
+// savedState lists the powers p^α of all transitions. Once these have been read from a
+// checkpoint, rebuildTree puts them into the tree.
 func (s *prioritizedSampler) savedState() savedState {
 	s.prioritizeNew() // new transitions have their priority, too
 	terms := make([]float64, s.n)
@@ -302,22 +305,21 @@ func (s *prioritizedSampler) savedState() savedState {
 // that is rebuilt from its leaves is the same to the bit. Leaves not yet in use weigh
 // zero, which changes no sum.
 type sumTree struct {
-	sum   []float64 // of the weights below a node
-	least []float64 // the smallest positive weight below a node, else +Inf
+	sum   []float64 // sum[i] adds up the weights of the leaves under node i
+	least []float64 // least[i] is the smallest positive weight of these leaves, or +Inf
 }
 
 // leaves returns the number of leaves there is room for.
 func (t *sumTree) leaves() int { return len(t.sum) / 2 }
 
-// values returns the weights of all leaves.
+// values returns the weights of all leaves, of those not yet in use too.
 func (t *sumTree) values() []float64 { return t.sum[t.leaves():] }
 
 // total returns the sum of all weights, and smallest the smallest positive one.
 func (t *sumTree) total() float64    { return t.sum[1] }
 func (t *sumTree) smallest() float64 { return t.least[1] }
 
-// set changes the weight of leaf i to one that is not negative. It makes room for the
-// leaf.
+// set makes room for leaf i and gives the leaf a weight, which must not be negative.
 func (t *sumTree) set(i int, weight float64) {
 	for i >= t.leaves() {
 		t.grow()
@@ -345,17 +347,20 @@ func (t *sumTree) grow() {
 	}
 }
 
-// find returns the leaf at u of the way through the total, u in [0, 1). Each leaf spans
-// a stretch as long as its weight. A leaf of weight zero is never found, whatever the
-// rounding, unless all weigh zero.
+// find lays the leaves along a line, each as long as its weight. It returns the leaf at
+// the fraction u of the line, u in [0, 1). A leaf of weight zero is never found, whatever
+// the rounding, unless all weigh zero.
 func (t *sumTree) find(u float64) int {
-	mass := float64(u * t.total()) // from the left end of node's stretch to the leaf
+	offset := float64(u * t.total()) // from the first leaf under node to that place
 	node := 1
 	for node < t.leaves() {
-		node *= 2 // the left child
-		if mass >= t.sum[node] && t.sum[node+1] > 0 {
-			mass -= t.sum[node]
-			node++
+		left := 2 * node
+		right := left + 1
+		if offset >= t.sum[left] && t.sum[right] > 0 {
+			offset -= t.sum[left]
+			node = right
+		} else {
+			node = left
 		}
 	}
 	return node - t.leaves()

@@ -17,13 +17,15 @@ import (
 //	critic.I.L.weight  critic.I.L.bias    the same of critic I, from 0
 //	head.I.weight      head.I.bias        the head on critic I's last hidden layer
 //
-// A layer is y = W x + b, where W is out by in; between the layers of a network is ReLU.
-// The policy's input is s and g side by side, and its action the tanh of its output; a
-// critic's input is s, g and a. In both inputs s and g are normalized: (x - mean) ·
-// scale, clipped to ±clip. The entry "__metadata__" holds JSON texts: "qta" is the
-// version of the package; "sizes", "seed" and "parameters" are the agent's; and "inputs"
-// has "mean" and "scale" of s and g, and "clip". testdata/forward.py and
-// testdata/forward.c compute [Agent.Act] from a file.
+// A layer is y = W x + b, where W is out by in. Between the layers of a network is ReLU.
+// The policy's input is s and g side by side, and the tanh of its output is the action. A
+// critic's input is s, g and a side by side. In both inputs s and g are normalized to
+// (x - mean) · scale, and clipped to ±clip.
+//
+// The entry "__metadata__" holds JSON texts. "qta" is the version of the package.
+// "sizes", "seed" and "parameters" are the agent's. "inputs" has "mean" and "scale" of s
+// and g, and "clip". testdata/forward.py and testdata/forward.c compute [Agent.Act] from
+// a file.
 //
 // The error comes from w, or is a [*NumericError] if a parameter is NaN or
 // infinite.
@@ -87,7 +89,7 @@ func (f *tensorFile) addLayer(name string, l layer) {
 
 func (f *tensorFile) addTensor(name string, values []float32, shape ...int) {
 	begin := len(f.numbers)
-	f.numbers, _ = binary.Append(f.numbers, binary.LittleEndian, values) // fails for other types only
+	f.numbers, _ = binary.Append(f.numbers, binary.LittleEndian, values) // cannot fail for float32
 	f.header = fmt.Appendf(f.header, `,%q:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`,
 		name, toJSON(shape), begin, len(f.numbers))
 }

@@ -11,8 +11,8 @@ import (
 // This file lists the numbers that training changes, and encodes them for a checkpoint.
 
 // A savedState lists what a checkpoint stores, in order: slices of numbers of a known
-// length, pointers to a number or a bool, generators, and functions. A function is called
-// when everything before it has been read.
+// length, pointers to numbers or bools, and generators. A function in the list is not
+// stored: read calls it after everything before it has been read.
 type savedState []any
 
 // checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
@@ -33,12 +33,15 @@ func checkSaved(field any, step int) error {
 // if a number is NaN or infinite.
 func (s savedState) append(b []byte, step int) ([]byte, error) {
 	for _, field := range s {
-		err := checkSaved(field, step)
+		if err := checkSaved(field, step); err != nil {
+			return nil, err
+		}
+		var err error
 		switch v := field.(type) {
 		case func():
 			continue
 		case *int:
-			field = int64(*v)
+			field = int64(*v) // an int has no fixed size
 		case *rand.PCG:
 			field, err = v.MarshalBinary()
 		}
@@ -53,8 +56,9 @@ func (s savedState) append(b []byte, step int) ([]byte, error) {
 }
 
 // read decodes the listed numbers from b. It fails if b has too few bytes or too many, or
-// if a number is NaN or infinite.
+// if a number is NaN or infinite. In the error's text "its" means the checkpoint's.
 func (s savedState) read(b []byte) error {
+	const bytesOfPCG = 20 // as rand.PCG marshals itself
 	for _, field := range s {
 		var n int
 		var err error
@@ -66,7 +70,7 @@ func (s savedState) read(b []byte) error {
 			n, err = binary.Decode(b, binary.LittleEndian, &i)
 			*v = int(i)
 		case *rand.PCG:
-			n = min(20, len(b))
+			n = min(bytesOfPCG, len(b))
 			err = v.UnmarshalBinary(b[:n])
 		default:
 			n, err = binary.Decode(b, binary.LittleEndian, v)
@@ -85,7 +89,7 @@ func (s savedState) read(b []byte) error {
 	return nil
 }
 
-// savedState lists what training changes, except for what the header has.
+// savedState lists what training changes, except for what the checkpoint's header has.
 func (a *Agent) savedState() savedState {
 	s := slices.Concat(
 		savedState{a.policy.net.params, a.policy.target.params}, a.policy.adam.savedState(),
@@ -117,4 +121,6 @@ func (u *ensemble) savedState() (s savedState) {
 
 func (a *adam) savedState() savedState { return savedState{a.m, a.v, &a.power1, &a.power2} }
 
-func (n *normalizer) savedState() savedState { return savedState{n.sum, n.square, &n.count, n.update} }
+func (n *normalizer) savedState() savedState {
+	return savedState{n.sum, n.square, &n.count, n.update} // update sets the mean and the scale
+}

@@ -29,14 +29,15 @@ func (a *Agent) assemble(rng *rand.Rand) {
 	case "td":
 		a.sampler = tdSampler{newPrioritized(a.replay, p), h}
 	}
-	estimating := a.pun
+
 	l := newLearner(p, h)
+	asked := a.pun // by the estimator
 	if p.UncertaintyPolyak > 0 {
-		average := newMovingAverage(a.pun, l)
-		estimating = average.ensemble
+		average := newMovingAverage(a.pun, l) // moves after each of l's updates
 		l = average
+		asked = average.ensemble
 	}
-	a.estimator = newEstimator(p, estimating)
+	a.estimator = newEstimator(p, asked)
 	a.learner = repeating(p, l)
 }
 
@@ -46,7 +47,7 @@ func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
 	s = paperShape(p, sizes)
 	if p.Learner == "authors" {
 		h = authorsHeads{}
-		s.predicted = sizes.Goal
+		s.predicted = sizes.Goal // the next achieved goal
 	}
 	s.headWidth = s.predicted
 	switch p.Uncertainty {
@@ -55,7 +56,7 @@ func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
 		h = &bootstrapHeads{ownTargets: ownTargets{heads: h}, seed: seed}
 	case "ensemble":
 		s.d = p.EnsembleActions
-		s.headWidth++ // for a raw variance
+		s.headWidth++ // one more output, the raw variance
 		h = &deepEnsembleHeads{ownTargets{heads: h}}
 	}
 	return h, s
@@ -64,17 +65,18 @@ func newHeads(p *Params, sizes Sizes, seed uint64) (h heads, s shape) {
 // newLearner returns the learner that p names.
 func newLearner(p *Params, h heads) learner {
 	general := generalLearner{oneBackbone: p.Uncertainty == "bootstrap", targetEvery: 1}
+	papersHeads := h == heads(paperHeads{})
 	switch {
 	case p.Learner == "authors":
 		return &authorsLearner{generalLearner: general}
 	case p.Learner == "mega":
 		general.targetEvery = megaTargetEvery
-		general.limit = megaGradient
+		general.limit = megaGradient // of each element of a gradient
 		return &general
 	case p.Learner == "vds":
-		general.targetEvery = vdsAgentUpdates
+		general.targetEvery = vdsAgentUpdates // once in an episode
 		return &general
-	case h != heads(paperHeads{}) || p.PredictiveGradient == "head":
+	case !papersHeads || p.PredictiveGradient == "head":
 		return &general
 	}
 	return paperLearner{}
@@ -109,12 +111,13 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 
 // newEstimator returns the estimator that p names, for the ensemble u.
 func newEstimator(p *Params, u *ensemble) (e estimator) {
-	e = paperEstimator{u}
-	if p.Learner == "authors" {
-		e = authorsEstimator{e}
-	}
-	if p.Uncertainty == "q" {
+	switch {
+	case p.Uncertainty == "q":
 		e = valueEstimator{u}
+	case p.Learner == "authors":
+		e = authorsEstimator{paperEstimator{u}}
+	default:
+		e = paperEstimator{u}
 	}
 	if p.UncertaintyNoise > 0 {
 		e = noisyEstimator{e, p.UncertaintyNoise}
@@ -124,17 +127,18 @@ func newEstimator(p *Params, u *ensemble) (e estimator) {
 
 // newExplorer returns the explorer that p names, for an agent with the given curriculum.
 func newExplorer(p *Params, sizes Sizes, c curriculum) explorer {
-	var general generalExplorer
-	general.mega, _ = c.(*megaCurriculum)
-	if p.Learner == "mega" {
-		general.uniform = p.InitialSteps
+	mega, choosesByMEGA := c.(*megaCurriculum)
+	general := generalExplorer{mega: mega} // nil with another curriculum
+	learnsByMEGA := p.Learner == "mega"
+	if learnsByMEGA {
+		general.uniform = p.InitialSteps // these first actions are all random
 	}
 	if p.RandomActionHeld > 0 {
 		return &heldExplorer{generalExplorer: general, action: make([]float64, sizes.Action)}
 	}
-	mega := p.Curriculum == "mega" || p.Learner == "mega"
-	varies := p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0
-	if mega || varies {
+
+	probabilityChanges := p.RandomActionLater != p.RandomAction || p.RandomActionReached > 0
+	if choosesByMEGA || learnsByMEGA || probabilityChanges {
 		return general
 	}
 	return paperExplorer{}

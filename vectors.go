@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// This file reads the vectors for check.go, and compares results with them. Names in a
-// file are fixed, sizes are free. A value that is missing, unknown or of another shape is
-// a fault of the file.
+// This file reads the vectors for check.go, and compares results with them. The names in
+// a case are fixed, but the sizes of its lists are free. A value that is missing, unknown
+// or of another shape is a fault.
 
 // A fault says what is wrong with a case. The functions of this file panic with a fault,
 // and CheckResult.check recovers it, so that the functions of check.go need no error
@@ -41,8 +41,8 @@ func requireSmall(what string, numbers float64) {
 type vector struct {
 	place   string          // such as in.steps[0]
 	values  map[string]any  // numbers and words, by their places, such as in.steps[0].s[2][0]
-	lengths map[string]int  // of lists and objects
-	read    map[string]bool // places of the values that were read
+	lengths map[string]int  // of lists and objects, by their places
+	read    map[string]bool // the places of values that were read
 }
 
 // readVector reads the JSON text of a vector.
@@ -71,13 +71,14 @@ func (v vector) add(place string, value any) {
 	case map[string]any:
 		v.lengths[place] = len(value)
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			v.add(place+"."+oneLine(name), value[name])
+			v.add(place+"."+oneLine(name), value[name]) // faults name places, on one line
 		}
 	case []any:
 		v.lengths[place] = len(value)
 		for i, element := range value {
 			v.add(at(place, i), element)
-			n, first := v.lengths[at(place, i)], v.lengths[at(place, 0)]
+			first := v.lengths[at(place, 0)]
+			n := v.lengths[at(place, i)] // must be the same: the lists are rows of a matrix
 			require(n == first, "%s has %d elements, the first list there %d", at(place, i), n, first)
 		}
 	default:
@@ -88,7 +89,7 @@ func (v vector) add(place string, value any) {
 // at returns the name of an element of a list.
 func at(name string, i int) string { return name + "[" + strconv.Itoa(i) + "]" }
 
-// requireKeys panics unless all keys are there, and no list is empty.
+// requireKeys panics unless the vector has all of these keys, and none is an empty list.
 func (v vector) requireKeys(keys string) {
 	for name := range strings.FieldsSeq(keys) {
 		require(v.has(name), "%s: there is no %s", v.place, name)
@@ -111,17 +112,18 @@ func (v vector) has(name string) bool {
 	return list || v.values[place] != nil
 }
 
-// length returns how many elements a list has, 0 where there is none.
+// length returns how many elements a list has, or 0 if there is no list of this name.
 func (v vector) length(name string) int { return v.lengths[v.place+"."+name] }
 
-// elements returns how many elements a list has. It panics if there is none.
+// elements returns how many elements a list has. It panics if there is no list of this
+// name.
 func (v vector) elements(name string) int {
 	n, ok := v.lengths[v.place+"."+name]
 	require(ok, "there is no list %s.%s", v.place, name)
 	return n
 }
 
-// number returns a number.
+// number returns the number of this name. It panics if there is none.
 func (v vector) number(name string) float64 {
 	place := v.place + "." + name
 	x, ok := v.values[place].(float64)
@@ -130,7 +132,7 @@ func (v vector) number(name string) float64 {
 	return x
 }
 
-// numberIf returns a number, or 0 where there is none.
+// numberIf returns the number of this name, or 0 if there is none.
 func (v vector) numberIf(name string) float64 {
 	if !v.has(name) {
 		return 0
@@ -155,11 +157,11 @@ func (v vector) wholes(name string) []int {
 	return values
 }
 
-// word returns a word, or "" where there is none.
+// word returns the word of this name, or "" if there is none.
 func (v vector) word(name string) string {
 	place := v.place + "." + name
 	word, ok := v.values[place].(string)
-	v.read[place] = ok
+	v.read[place] = ok // requireRead finds a value that is no word
 	return word
 }
 
@@ -170,7 +172,7 @@ func list[T float32 | float64](v vector, name string) []T {
 	return values
 }
 
-// numbers returns a list of n numbers that are small enough for an agent.
+// numbers returns a list of n numbers. It panics if one is larger than an agent accepts.
 func (v vector) numbers(name string, n int) []float64 {
 	x := list[float64](v, name)
 	problem := numbersProblem(name, x, n)
@@ -178,7 +180,7 @@ func (v vector) numbers(name string, n int) []float64 {
 	return x
 }
 
-// lists returns a list of lists of numbers, all of the same length.
+// lists returns a list of lists of numbers. They have the same length, which add requires.
 func lists[T float32 | float64](v vector, name string) [][]T {
 	rows := make([][]T, v.elements(name))
 	for i := range rows {
@@ -235,7 +237,7 @@ func eachNumber(name string, value any, f func(name string, x float64) float64) 
 
 // network returns a network, and its widths from input to output.
 func (v vector) network(name string) (net *mlp, widths []int) {
-	widths = []int{v.length(at(name, 0) + ".w")}
+	widths = []int{v.length(at(name, 0) + ".w")} // w has a row for each input
 	for i := range v.length(name) {
 		widths = append(widths, v.length(at(name, i)+".b"))
 	}
@@ -257,7 +259,8 @@ type comparison struct {
 // a list, matrix, layer or network of numbers.
 func (c *comparison) holds(name string, value any) { eachNumber(name, value, c.number) }
 
-// number compares one number, and returns it.
+// number compares one number of the code. It returns this number, so that eachNumber
+// leaves the code's result as it is.
 func (c *comparison) number(name string, code float64) float64 {
 	want := c.want.number(name)
 	place := c.want.place + "." + name
@@ -265,7 +268,7 @@ func (c *comparison) number(name string, code float64) float64 {
 
 	r := c.result
 	r.Compared = append(r.Compared, Comparison{Name: place, Vector: want, Code: code})
-	r.Worst = max(r.Worst, distance) // NaN if the code's number is
+	r.Worst = max(r.Worst, distance) // NaN if the code's number is NaN
 	if c.apart == nil && !(distance <= r.Tolerance) {
 		c.apart = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
 			place, want, code, distance, r.Tolerance)
@@ -277,7 +280,7 @@ func (c *comparison) number(name string, code float64) float64 {
 // which other languages write but JSON does not have.
 func notJSON(text []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset > 0 {
-		rest := string(text[syntax.Offset-1:])
+		rest := string(text[syntax.Offset-1:]) // from where it is no JSON
 		for _, word := range []string{"NaN", "Infinity"} {
 			if strings.HasPrefix(rest, word) {
 				line := 1 + strings.Count(string(text[:syntax.Offset]), "\n")
