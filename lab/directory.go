@@ -183,7 +183,7 @@ func load(dir string) (*Run, error) {
 	}
 	if damage != nil {
 		damage = words.BadInput("%w; no intact copy is left: restore that file, or remove all files of the run "+
-			"to begin the run anew", damage)
+			"to begin it anew", damage)
 	}
 	return nil, damage
 }

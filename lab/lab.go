@@ -457,7 +457,7 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 		s.Say(strings.TrimSpace(fmt.Sprintf("The budget is used up: %s. %s", s.story(), s.record.Hint())))
 	}
 	if s.untrained {
-		s.Say(fmt.Sprintf("Its untrained policy solved %d of %[1]d rollouts: nothing was learned.", s.Rollouts))
+		s.Say(fmt.Sprintf("The untrained policy solved %d of %[1]d rollouts: nothing was learned.", s.Rollouts))
 	}
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil

@@ -80,11 +80,11 @@ func paper() table {
 		critics:     3,     // G, section 3.1
 		prioritized: false, // replay by priority: section 3.3, an extension
 
-		// Equation 5 takes each candidate as the critics' goal, as in the authors' code (D3).
-		// Section 3.2 takes the environment's goal, "though the prediction is learned to be
-		// agnostic to the choice of goal". But the prediction does depend on the goal: with
-		// the environment's, and N = 1000, none of three agents solved the M-maze 8x5 in
-		// 40,000 steps.
+		// In Equation 5 the critics' input g is the candidate itself, as in the authors' code
+		// (D3). Section 3.2 has the environment's goal there, "though the prediction is
+		// learned to be agnostic to the choice of goal". But the prediction does depend on
+		// the goal: with the environment's, and N = 1000, none of three agents solved the
+		// M-maze 8x5 in 40,000 steps.
 		askCandidate: true,
 
 		// The paper has no numbers for these. All but N are from the authors' code.
@@ -95,7 +95,7 @@ func paper() table {
 		normalizerFloor: 0.01, // smallest deviation that a normalizer divides by (R42)
 		normalizerClip:  5,    // largest magnitude of a normalized number (R43)
 		horizon:         50,   // T, environment steps of an episode (R44)
-		candidates:      4000, // N, most candidates for one goal; the paper's introduction has no limit (D30)
+		candidates:      4000, // N, at most so many candidates for one goal; the paper has no limit (D30)
 		evalEvery:       1000, // environment steps between evaluations
 		rollouts:        20,   // rollouts of an evaluation
 	}
@@ -235,7 +235,7 @@ func (a *agent) trainStep() {
 		a.update()
 	}
 	if episodeEnds {
-		a.showNormalizers() // states and goals of the episode
+		a.showNormalizers() // adds states and goals of the episode to them
 	}
 }
 
@@ -310,8 +310,8 @@ type sample struct {
 //	y = r + γ min over i in M of Q_targ,i(s', a', g)    a' = π_targ(s', g)
 //
 // No state is terminal: y keeps its second term at the goal and at an episode's end
-// (R8). Each y is clipped to the interval of all discounted sums of rewards -1 and 0
-// (D26).
+// (R8). Each y is clipped to [-1/(1-γ), 0], which has all discounted sums of rewards -1
+// and 0 (D26).
 func (a *agent) targets() {
 	// M is {i, j}, where j is one of the critics other than i.
 	rng := &a.chance.learning
@@ -622,7 +622,7 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	β := min(1, a.β+grown)
 	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
 
-	least := powers[j] // becomes the least power above 0, as one of 0 is never drawn
+	least := powers[j] // of all powers above 0, of which this is one, as j was drawn
 	for _, power := range powers {
 		if power > 0 {
 			least = min(least, power)
@@ -822,8 +822,9 @@ func wave(n int) []string {
 func mMaze(h, w int) []string {
 	wall := func(n int) string { return strings.Repeat("#", n) }
 	top := "#" + strings.Repeat(".", w) + "#"
-	deadEnd := "#." + wall(w/2-1) + "." + wall(w/2-1) + ".#" // a row that the dead end crosses, in the middle
-	closed := "#." + wall(w-2) + ".#"                        // the row below the dead end
+	half := wall(w/2 - 1)
+	deadEnd := "#." + half + "." + half + ".#" // a row with the dead end in the middle
+	closed := "#." + wall(w-2) + ".#"          // the row below the dead end
 	bottom := "#.S" + wall(w-4) + "G.#"
 
 	maze := []string{wall(w + 2), top}
@@ -860,7 +861,7 @@ func newTrainedNetwork(t table, rng *rand.PCG, in int, outputs ...int) *trainedN
 		net = append(net, newLayer(rng, width, t.hidden))
 		width = t.hidden
 	}
-	last := make([][]float32, width+1)
+	last := make([][]float32, width+1) // a row for each input, and one of biases
 	for _, out := range outputs {
 		kind := newLayer(rng, width, out)
 		for k, row := range kind {
@@ -961,7 +962,7 @@ func (n network) backward(activations [][]float32, dy []float32, gradient networ
 			}
 			for k, v := range x {
 				if l > 0 && v == 0 {
-					continue // ReLU made v 0, and so its gradient, too
+					continue // where ReLU gave 0 its slope is 0, and so is the weight's gradient
 				}
 				dx[k] = fma(d, n[l][k][j], dx[k])
 				if gradient != nil {
@@ -985,8 +986,8 @@ func (n network) inputGradient(x, dy []float32) []float32 {
 }
 
 // adam takes one step of Adam (Kingma and Ba, 2015; R74) against the gradient, and sets
-// the gradient to 0. The step size is headRate for all outputs of the last layer but
-// the first, which are the head's in a critic, and rate for everything else.
+// the gradient to 0. The step size is rate. Only the weights of a critic's head have
+// headRate: of the last layer, all outputs after the first.
 func (t *trainedNetwork) adam(rate, headRate float64) {
 	t.power1 = float64(0.9 * t.power1)
 	t.power2 = float64(0.999 * t.power2)
@@ -1092,7 +1093,8 @@ func fma(x, y, z float32) float32 {
 	product := float64(float64(x) * float64(y)) // exact: 24 bits by 24 give 48 of 53
 	s := product + float64(z)
 
-	// If s is halfway between two float32, its last 28 bits are 0.
+	// s is rounded to float64, and would be rounded again to float32. This goes wrong only
+	// if s is halfway between two float32: then its last 28 bits are 0.
 	maybeHalfway := math.Float64bits(s)<<36 == 0
 	if maybeHalfway {
 		s = nudge(s, product, float64(z))
@@ -1182,9 +1184,11 @@ func log(x float64) float64 {
 		k--
 	}
 
-	// log x = k ln 2 + log m, where log m = 2 atanh(s) with s = f / (2 + f), and atanh is a
-	// series in z = s². But s is rounded, so log m is rewritten to begin with f - f²/2,
-	// which needs no s: log m = f - (h - s (h + z series)) with h = f²/2.
+	// log x = k ln 2 + log(1 + f). With s = f/(2+f), z = s² and h = f²/2,
+	//
+	//	log(1 + f) = 2 atanh(s) = f - (h - s (h + z series))    series = 2/3 + 2/5 z + 2/7 z² + ...
+	//
+	// The right side begins with f - h, which is free of the rounding of s.
 	f := m - 1
 	s := f / (2 + f)
 	z := float64(s * s)
@@ -1194,7 +1198,9 @@ func log(x float64) float64 {
 	}
 	h := float64(float64(0.5*f) * f)
 	tail := float64(s * (h + float64(series*z)))
-	kHi := float64(float64(k) * ln2Hi) // k ln 2 is kHi + kLo
+
+	// k ln 2 is kHi + kLo. The small kLo is added to the smallest term.
+	kHi := float64(float64(k) * ln2Hi)
 	kLo := float64(float64(k) * ln2Lo)
 	return kHi + (f - (h - (tail + kLo)))
 }
@@ -1219,8 +1225,8 @@ func sum(x []float64) float64 {
 	return sum(x[:n]) + sum(x[n:])
 }
 
-// find returns the first index at which the running sum of x exceeds mass. It descends
-// the tree of sum.
+// find returns the first index at which the running sum of x exceeds mass. It adds in
+// the same order as sum.
 func find(x []float64, mass float64) int {
 	if len(x) == 1 {
 		return 0
