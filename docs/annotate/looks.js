@@ -1,5 +1,5 @@
-// Formulas fit, comments are not cut off, the loop is on the first screen, nothing
-// is left empty beside the maze, and the two sides of passages do not overlap.
+// The page is right if formulas fit, comments are not cut off, the loop is on the first
+// screen, nothing is left empty beside the maze, and the two sides of passages do not overlap.
 const out = [], top = s => page.querySelector(s).getBoundingClientRect();
 for (const e of page.querySelectorAll("details")) e.open = true;
 for (const e of page.querySelectorAll(".formula, .said"))

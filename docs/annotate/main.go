@@ -56,7 +56,7 @@ type page struct {
 	missing      map[string]token.Position // what no passage has yet, by kind and name
 	said         map[string]int            // how often the sources have each Reading and Differs
 	rest         string                    // the rest of the function that the page walks through
-	where        string                    // the place being read or checked, with which faults begin
+	where        string                    // the place being read or checked; each fault begins with it
 	faults       error
 }
 
@@ -167,12 +167,13 @@ func (p *page) execute() map[string][]byte {
 }
 
 // misprints returns the choices where the paper cannot mean what it prints. It adds D28,
-// for what Equation 8 lacks of its source.
+// because Equation 8 omits a division that its source, Schaul et al., makes.
 func misprints() []string { return []string{"D1", "D2", "R17", "D27", "D28", "R101"} }
 
 // contradicts returns the value that the authors' code has, if the appendix's table has
 // another, or "". UncertaintyActions is no contradiction, because the table also has the
-// code's d (R117).
+// code's d (R117). RandomActionLater can be one without a row of its own, because the table
+// has one probability of a random action for the whole episode (R53).
 func contradicts(q *parameter) string {
 	theirs := qta.Authors().Value(q.Name)
 	named := q.Row != "" && q.Name != "UncertaintyActions" || q.Name == "RandomActionLater"
@@ -182,15 +183,16 @@ func contradicts(q *parameter) string {
 	return theirs
 }
 
-// walk begins a walk through a function: the calls of line after it quote the function's
-// lines in order.
+// walk begins a walk through a function. The following calls of [page.line] quote the
+// function's lines in order.
 func (p *page) walk(name string) template.HTML {
 	p.rest = find(p, p.declarations, "declaration", name).text
 	return p.prose("`" + name + "`")
 }
 
-// line returns code as HTML, which must follow in the function that [page.walk] began. An
-// open parenthesis at its end is closed.
+// line returns code as HTML. The code must be part of the function that [page.walk] began,
+// and not come before the code of the previous call. An open parenthesis at its end is
+// closed.
 func (p *page) line(code string) template.HTML {
 	_, rest, found := strings.Cut(p.rest, code)
 	if !found {

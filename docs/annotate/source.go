@@ -21,7 +21,7 @@ import (
 
 // A declaration is a declaration at the top level of a source file.
 type declaration struct {
-	Name       string         // after its receiver, or outside the root after its package
+	Name       string         // such as Agent.draw, or outside the root paper.Points
 	At         token.Position // where its doc comment begins
 	Paragraphs []*paragraph
 	Choices    []*choice
@@ -78,7 +78,7 @@ var (
 )
 
 // readSources reads the Go files of the root and of internal/paper. Of tests it notes only
-// those of equations. A name outside the root follows its package.
+// those of equations.
 func (p *page) readSources() {
 	files, _ := fs.Glob(p.root, "*.go")
 	numbers, _ := fs.Glob(p.root, "internal/paper/*.go")

@@ -127,7 +127,8 @@ func find[T any](p *page, all map[string]*T, kind, name string) *T {
 	return all[name]
 }
 
-// show gives passage q of section s the declarations with these names, and returns them.
+// show returns the declarations with these names, and gives passage q of section s their
+// text and their choices.
 func (p *page) show(s *section, q *passage, names string) (all []*declaration) {
 	for name := range strings.SplitSeq(names, ", ") {
 		d := find(p, p.declarations, "declaration", name)

@@ -27,7 +27,7 @@ type robot struct {
 
 const (
 	room  = 10.0
-	force = 0.15 // the largest change of the speed in a step
+	force = 0.15 // the most that an action adds to the speed
 	brake = 0.8  // the share of the speed that is left after a step
 	near  = 0.75 // the distance to the goal, in meters, that counts as being there
 )

@@ -71,7 +71,8 @@ func train(ctx context.Context, command []string, limit time.Duration, changes [
 	if err == nil || cause == nil {
 		return err
 	}
-	// The library complains about the empty state; the cause is more useful.
+	// After a failure the simulator returns an empty state, of which the library complains.
+	// The failure itself is more useful.
 	if broken, ok := errors.AsType[*qta.EnvError](err); ok {
 		return errors.New(strings.Replace(err.Error(), broken.Error(), cause.Error(), 1))
 	}

@@ -63,8 +63,8 @@ const rows = maze.rows;
 const width = rows[0].length;
 const height = rows.length;
 
-// Ctrl-C, or the signal of a scheduler, reaches this process, too. It goes on, so that
-// the run can be saved, and ends where its input ends.
+// Ctrl-C, or a scheduler's signal, reaches this process, too. It ignores the signal, so
+// that the run can be saved, and ends when its input ends.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 
@@ -72,7 +72,7 @@ const { default: load } = await import("mujoco-js").catch((error) =>
 	fail(`${error.message}\nmaze.mjs needs MuJoCo: npm install mujoco-js@0.0.7`));
 const mujoco = await load({ print: console.error }); // standard output is for answers
 
-// cells returns the cells of the map with a mark, each as its column and row.
+// cells returns the column and row of each cell that has this mark on the map.
 function cells(mark) {
 	const found = [];
 	for (let y = 0; y < height; y++) {
@@ -116,7 +116,7 @@ function state() {
 	return { observation: [...at, ...data.qvel], achieved: at, desired };
 }
 
-// reset clears the simulation whole, so that nothing of an earlier episode is left.
+// reset clears the whole simulation, so that nothing of an earlier episode is left.
 function reset(seed) {
 	const random = () => {
 		seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;

@@ -26,7 +26,7 @@ type description struct {
 	Action      int         // components, each from -1 to 1
 	Tolerance   float64     // a goal nearer than this is reached
 	Horizon     int         // steps of an episode
-	Sketch      *lab.Sketch // nil of a child without a picture
+	Sketch      *lab.Sketch // nil if the child has no picture
 }
 
 // An answer is a child's line after a question.

@@ -33,8 +33,8 @@ type Line struct {
 	Threads [][]Mean // thin lines of single measurements behind it
 }
 
-// A Mean is the mean of measurements at X. Of other people's measurements at most the
-// spread is known, and of ours each one.
+// A Mean is the mean of measurements at X. It has each measurement if they are ours, and at
+// most their spread if they are other people's.
 type Mean struct {
 	X, Y      float64
 	Low, High float64   // the spread, if High is larger than Low

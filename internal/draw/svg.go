@@ -19,7 +19,7 @@ import (
 //go:embed style.css
 var Style string
 
-// seriesTones is how many colors for series Style has.
+// seriesTones is the number of colors that Style has for series.
 const seriesTones = 7
 
 // A Drawing is a picture to which SVG is added. Coordinates are CSS pixels from the upper

@@ -1,5 +1,5 @@
-// Package words holds helpers for the command's texts: counts, quoted words of command
-// lines, and errors, with a type for bad input.
+// Package words holds helpers for the texts of commands and pages: counts, quoted words of
+// command lines, and errors, with a type for bad input.
 package words
 
 import (
