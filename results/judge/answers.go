@@ -30,15 +30,16 @@ func directionsOf(claims []claim) string {
 			not = append(not, "“"+strings.TrimSuffix(c.Name(), ".")+"”")
 		}
 	}
-	text := fmt.Sprintf("Section 4 makes %d claims that are counted here. The runs uphold %d, contradict %d, "+
+	text := fmt.Sprintf("Of the claims in the paper’s section 4, %d are counted. The runs uphold %d, contradict %d, "+
 		"leave %d undecided and do not judge %d.", len(claims), directions[holds], directions[contradicted],
 		directions[undecided], directions[""])
 	if not != nil {
 		text += " Contradicted: " + strings.Join(not, "; ") + "."
 	}
-	survivors, looks := surviving(claims)
-	return text + fmt.Sprintf(" Each verdict is at 95 %%. Bonferroni’s correction for %s leaves %d of them%s.",
-		words.Count(looks, "look"), len(survivors), listed(survivors)) + " Rows that begin with + are not counted."
+	survivors, judged := surviving(claims)
+	return text + fmt.Sprintf(" Each verdict is at 95 %%. With Bonferroni’s correction for %s, %d of them still hold "+
+		"or are contradicted%s.", words.Count(judged, "judged claim"), len(survivors), listed(survivors)) +
+		" Rows that begin with + are not counted."
 }
 
 // sizesOf says how many effects have the paper's size.
@@ -47,26 +48,26 @@ func sizesOf(claims []claim) string {
 	for _, c := range claims {
 		sizes[c.Size]++
 	}
-	return fmt.Sprintf("For %d of these claims the paper gives the size of an effect. Here it is compatible with the "+
-		"paper’s in %d, smaller in %d, larger in %d and too uncertain to say in %d.",
+	return fmt.Sprintf("For %d of these claims the paper gives the size of an effect. The size here is compatible "+
+		"with the paper’s in %d, smaller in %d, larger in %d and too uncertain to say in %d.",
 		len(claims)-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])
 }
 
 // surviving returns the short names of the claims that still hold or are contradicted after
-// Bonferroni's correction for all looks. A look is a claim that is judged.
-func surviving(claims []claim) (names []string, looks int) {
+// Bonferroni's correction, and the number of judged claims that the correction is for.
+func surviving(claims []claim) (names []string, judged int) {
 	for _, c := range claims {
 		if c.Direction != "" {
-			looks++
+			judged++
 		}
 	}
 	for _, c := range claims {
 		decided := c.Direction == holds || c.Direction == contradicted
-		if decided && c.Chance <= 0.05/float64(looks) {
+		if decided && c.Chance <= 0.05/float64(judged) {
 			names = append(names, c.Short)
 		}
 	}
-	return names, looks
+	return names, judged
 }
 
 // listed returns names in brackets, or "" if there are none.
@@ -77,14 +78,14 @@ func listed(names []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// reproduces says what QTA with the paper's learner solved, and how soon.
+// reproduces says what QTA solved with the set paper, or else with quick, and how soon.
 func (r evidence) reproduces() string {
 	for _, set := range []string{full, quick} {
 		if groups := r.ofQTA(set); len(groups) > 0 {
 			return r.solved(set, groups)
 		}
 	}
-	return "No run here has the paper’s learner (paper, or quick) on a maze of the paper’s, so nothing is judged."
+	return "No run here has the set paper or quick on one of the paper’s mazes, so nothing is judged."
 }
 
 // ofQTA returns the groups of QTA's runs with a set on the paper's mazes.
@@ -125,8 +126,12 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 		text += ", with smaller batches"
 	}
 	programs = slices.Compact(programs)
-	text += fmt.Sprintf(". With it (version %s) QTA solved %d of %s on %s.",
-		strings.Join(programs, "; "), solved, words.Count(runs, "run"), mazes)
+	versions := "version "
+	if len(programs) > 1 {
+		versions = "versions "
+	}
+	text += fmt.Sprintf(". With it (%s) QTA solved %d of %s on %s.",
+		versions+enumerate(programs), solved, words.Count(runs, "run"), mazes)
 
 	ratio := headline(groups).show(math.Exp)
 	if missed == "" {

@@ -10,9 +10,9 @@ import (
 )
 
 // This file lists the claims of the paper's section 4. results/verdicts.md has the rules
-// by which they are judged, on runs of the paper's learner.
+// by which they are judged.
 
-// The settings with the paper's learner.
+// The settings in which methods are compared, except MEGA and VDS, which have their own.
 const full, quick = report.Full, report.Quick
 
 // evidence is the runs that claims are judged by.
@@ -53,7 +53,8 @@ const (
 	unknown = "unknown"
 )
 
-// counted returns a claim that is counted, and other one that is not.
+// The function counted returns a claim that is counted. The function other returns one that is
+// not counted.
 func counted(short, text string, j judgement) claim { return claim{short, text, true, j} }
 func other(text string, j judgement) claim          { return claim{"", text, false, j} }
 
@@ -63,8 +64,8 @@ func (r evidence) claims() []claim {
 		other("HER reaches the goal in no maze.", r.never(paper.HER)),
 		counted("MEGA", "QTA needs significantly fewer steps than MEGA.", r.fewer(paper.MEGA, 1, 1000)),
 		counted("MEGA’s approach", "MEGA approaches QTA as the horizon grows.", r.trend(paper.MEGA, -1)),
-		counted("VDS", "QTA needs fewer steps than VDS (the paper’s indices taken for 1000 steps).", r.fewer(paper.VDS, 1, 1000)),
-		other("The same, with indices of 2500 steps.", r.fewer(paper.VDS, 1, 2500)),
+		counted("VDS", "QTA needs fewer steps than VDS (if an index of the paper’s figure stands for 1000 steps).", r.fewer(paper.VDS, 1, 1000)),
+		other("The same, if an index stands for 2500 steps.", r.fewer(paper.VDS, 1, 2500)),
 		other("VDS is competitive at first.", r.competitive(paper.VDS)),
 		counted("VDS’s growth", "VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)),
 		counted("VDS’s failures", "VDS fails to solve many environments.",
@@ -86,13 +87,13 @@ func (r evidence) claims() []claim {
 		counted("bootstrapped critics", "PUN is better than bootstrapped Q-networks (our bootstrapped critics lack Equation 1's minimum, R110).",
 			r.fewer(paper.Bootstrap, 1, 1000)),
 		counted("ensembles", "PUN is better than deep ensembles (ours lack it too).", r.fewer(paper.Ensemble, 1, 1000)),
-		other("The prediction is agnostic to the goal that Equation 5 is asked with.", r.agnostic()),
+		other("The prediction is agnostic to the goal that the critics get in Equation 5.", r.agnostic()),
 	)
 }
 
 // figure5 judges the claims about Figure 5. The growth of the values and the fall of their
-// error are nearly one number, so only the growth counts. Records have no deviation over
-// time.
+// error are nearly one number, so only the growth counts. The fall of the deviation is not
+// judged, because records do not have the deviation over time.
 func (r evidence) figure5() []claim {
 	type five = *lab.Figure5
 	const byDeviation = "correlation of probability and deviation over places"
@@ -140,7 +141,7 @@ func (j judgement) Verdict() string {
 	return j.Direction + ", " + j.Size
 }
 
-// Theirs returns Paper with its unit but without the interval, and Ours Here with its unit.
+// Theirs returns Paper with its unit but without the interval. Ours returns Here with its unit.
 func (j judgement) Theirs() string { return brief(j.withUnit(j.Paper)) }
 func (j judgement) Ours() string   { return j.withUnit(j.Here) }
 

@@ -9,7 +9,8 @@ import (
 
 // This file judges claims by counting runs: HER, noise and Figure 5.
 
-// share returns the interval of the share that hits of n show, and a text with all three.
+// share returns the interval of a share that has hits in n runs, and a text with hits, n and the
+// interval.
 func share(hits, n int) (text string, r interval) {
 	r = binomialRange(hits, n)
 	return fmt.Sprintf("%d of %d (%.2f to %.2f)", hits, n, r.Low, r.High), r
@@ -44,8 +45,8 @@ func (r evidence) never(m paper.Method) judgement {
 	})
 }
 
-// noisy returns the runs with noise m and without that [report.Report.Noisy] finds, and a
-// judgement that names them.
+// noisy returns the runs that [report.Report.Noisy] finds, those with noise m and those
+// without noise, and a judgement that names them.
 func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
 	g, noisy, quiet := r.Noisy(m)
 	if g == nil {

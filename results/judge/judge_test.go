@@ -117,18 +117,18 @@ func TestAnswers(t *testing.T) {
 			older(solved("slow QTA 14x5 -54")[0])},
 			"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps)."},
 		{"two versions", [][]*lab.Record{older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
-			"(version 0.0.1; " + qta.Version + ") QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.93"},
+			"(versions 0.0.1 and " + qta.Version + ") QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.93"},
 		{"HER, whose rule knew its result", solved("C HER 4x5 6 6 12"),
 			"The runs uphold 0, contradict 0, leave 0 undecided and do not judge 20."},
 		{"an effect that is not there", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),
 			"Contradicted: “PUN is better than deep ensembles (ours lack it too)”."},
 		{"one look, which survives", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 60 61 62"),
-			"Bonferroni’s correction for 1 look leaves 1 of them (ensembles)."},
+			"With Bonferroni’s correction for 1 judged claim, 1 of them still hold or are contradicted (ensembles)."},
 		{"a chance of 0.04, which does not survive two", solved("Q QTA 6x5 20 22 24, Q ensembles 6x5 25 27 29, Q PER 6x5 20 22 24"),
 			"The runs uphold 1, contradict 0, leave 1 undecided and do not judge 18. Each verdict is at 95 %. " +
-				"Bonferroni’s correction for 2 looks leaves 0 of them."},
+				"With Bonferroni’s correction for 2 judged claims, 0 of them still hold or are contradicted."},
 		{"a size", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),
-			"For 1 of these claims the paper gives the size of an effect. Here it is compatible with the paper’s in 0, smaller in 1"},
+			"For 1 of these claims the paper gives the size of an effect. The size here is compatible with the paper’s in 0, smaller in 1"},
 		{"other mazes", solved("C QTA 3x5 4, C QTA 6U5 9"), "No run here has"},
 	} {
 		found := finding(report.New(madeup.Collect(test.runs...)))
@@ -192,7 +192,7 @@ const (
 	ensembles = "PUN is better than deep ensembles (ours lack it too)."
 	mega      = "QTA needs significantly fewer steps than MEGA."
 	nearer    = "MEGA approaches QTA as the horizon grows."
-	vds       = "The same, with indices of 2500 steps."
+	vds       = "The same, if an index stands for 2500 steps."
 	waves     = "QTA scales more poorly on square waves."
 	per       = "Prioritizing by uncertainty accelerates learning."
 	td        = "Prioritizing by TD error offers no significant benefit."
@@ -203,7 +203,7 @@ const (
 	first     = "VDS is competitive at first."
 	worse     = "All algorithms perform much worse on square waves."
 	perGrowth = "It does so especially in longer mazes."
-	agnostic  = "The prediction is agnostic to the goal that Equation 5 is asked with."
+	agnostic  = "The prediction is agnostic to the goal that the critics get in Equation 5."
 	alike     = "The same, with M-mazes as long as square waves, of 9 to 25 cells."
 )
 

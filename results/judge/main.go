@@ -83,7 +83,7 @@ func judge(dirs []string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// What stands around the tables of README.md.
+// The lines around the generated blocks of README.md.
 const (
 	beginClaims = "<!-- by go run ./results/judge results/runs -->\n"
 	beginWorth  = "<!-- departures by go run ./results/judge results/runs -->\n"

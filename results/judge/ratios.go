@@ -67,8 +67,8 @@ func logs(steps []float64) []float64 {
 	return x
 }
 
-// lessThanHalf returns our effect less half of the paper's.
-func (e effect) lessThanHalf() estimate { return e.ours.minus(e.theirs.times(0.5)) }
+// minusHalf returns our effect minus half of the paper's.
+func (e effect) minusHalf() estimate { return e.ours.minus(e.theirs.times(0.5)) }
 
 // contradicts reports whether our effect is negative. It is also true if the interval of our
 // effect contains 0 and the effect is less than half of the paper's.
@@ -77,7 +77,7 @@ func (e effect) contradicts() bool {
 		return true
 	}
 	paperShowsIt := !e.theirs.unknown && e.theirs.Value > 0
-	return paperShowsIt && e.ours.interval().Low <= 0 && e.lessThanHalf().negative()
+	return paperShowsIt && e.ours.interval().Low <= 0 && e.minusHalf().negative()
 }
 
 // test decides whether the effect is positive. The function f turns an effect into the number
@@ -88,7 +88,7 @@ func (e effect) test(f func(float64) float64, takes string) test {
 	case e.ours.negative():
 		t.excluded = fmt.Sprintf("%.2f", f(0))
 	case t.contradicts:
-		t.chance = e.lessThanHalf().chance()
+		t.chance = e.minusHalf().chance()
 		t.excluded = fmt.Sprintf("half of the paper’s effect, %.2f", f(e.theirs.Value/2))
 	}
 	return t
@@ -167,20 +167,19 @@ func mazesOf(terms []term) (mazes []string) {
 	return mazes
 }
 
-// on lists the mazes of terms for a sentence.
-func on(terms []term) string {
-	mazes := mazesOf(terms)
-	last := len(mazes) - 1
+// enumerate lists names for a sentence, with "and" before the last.
+func enumerate(names []string) string {
+	last := len(names) - 1
 	if last < 1 {
-		return strings.Join(mazes, "")
+		return strings.Join(names, "")
 	}
-	return strings.Join(mazes[:last], ", ") + " and " + mazes[last]
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // contrast pairs a method with QTA on each of the paper's mazes on which both have runs and
 // whose path is no longer than longest. Each pair is a term of the method with weight sign and
-// a term of QTA with weight -sign. index is the number of steps that the method's index in the
-// paper's figure stands for.
+// a term of QTA with weight -sign. The parameter index is the number of steps for which
+// one index of the method stands in the paper's figure.
 func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
 	set := r.Learner(m)
 	for _, g := range r.Groups {
@@ -203,14 +202,19 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 	return terms
 }
 
-// rival returns QTA's runs on a maze that a method's runs with a set are compared with, or
-// nil. For paper and quick they have the same set. For mega and vds they have paper if that
-// has enoughRuns, and else quick.
+// rival returns the runs of QTA with which a method's runs on a maze are compared, or nil. The
+// parameter set is the method's. If it is paper or quick, QTA's runs have the same set. If it is
+// mega or vds, QTA's runs have paper if there are enoughRuns of them, and else quick.
 func (r evidence) rival(set, maze string) *report.Group {
 	withQuick := r.Group(quick, paper.QTA, maze)
 	withPaper := r.Group(full, paper.QTA, maze)
-	enough := withPaper != nil && withPaper.N() >= enoughRuns
-	if set == full || set != quick && enough {
+	switch set {
+	case full:
+		return withPaper
+	case quick:
+		return withQuick
+	}
+	if withPaper != nil && withPaper.N() >= enoughRuns {
 		return withPaper
 	}
 	return withQuick
@@ -235,7 +239,7 @@ func (r evidence) compare(m paper.Method, sign, index float64, longest int) (ter
 	e = effectOf(terms)
 	j = e.judge(ratio(m, sign), terms)
 	if m.Own() != "" {
-		j.On = on(terms)
+		j.On = enumerate(mazesOf(terms))
 	}
 	return terms, e, j
 }
@@ -324,8 +328,8 @@ func (r evidence) worse() judgement {
 	return effectOf(even(terms)).judge(what, terms)
 }
 
-// kind returns the terms on one kind of maze. It multiplies their weights so that their sum is
-// the least-squares slope for ten cells of path.
+// kind returns the terms on one kind of maze. It multiplies their weights so that their effect
+// is the least-squares slope for ten cells of path.
 func kind(terms []term, family string) (these []term) {
 	var lengths []float64
 	for _, t := range terms {
@@ -353,7 +357,7 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 	if u := kind(all, "U5"); len(u) > len(terms) {
 		terms = u
 	}
-	if len(terms) < 4 {
+	if len(terms) < 2*2 { // a method and QTA, on two mazes
 		return judgement{What: "no two mazes of a kind have ended runs of both QTA and " + m.Name + " with " + r.Learner(m)}
 	}
 	for i := range terms { // kind counts each maze twice, for a method and for QTA
@@ -363,7 +367,7 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 	what := "growth per ten cells of path, of (" + ratio(m, sign) + ")"
 	j := e.judge(what, terms)
 	if m.Own() != "" {
-		j.On = on(terms)
+		j.On = enumerate(mazesOf(terms))
 	}
 	if !e.theirs.unknown && e.theirs.Value <= 0 {
 		what += "; the paper’s own numbers on these mazes do not show it"

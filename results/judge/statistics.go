@@ -67,8 +67,8 @@ func (e estimate) times(factor float64) estimate {
 	return e
 }
 
-// positive and negative report whether the whole interval is. An upper bound is never positive,
-// and a lower bound never negative.
+// positive and negative report whether the whole interval lies above 0, or below 0. An upper
+// bound is never positive, and a lower bound is never negative.
 func (e estimate) positive() bool { return e.interval().Low > 0 && !e.tooHigh }
 func (e estimate) negative() bool { return e.interval().High < 0 && !e.tooLow }
 
@@ -123,7 +123,7 @@ func (e estimate) bounded(f func(float64) float64) string {
 }
 
 // takes says what it would take to show that the estimate is positive: the smallest effect that
-// the runs would have shown with a chance of 0.8. If something else is in the way it says that.
+// the runs would have shown with a chance of 0.8. If no effect would be enough, it says why.
 func (e estimate) takes(format string, f func(float64) float64) string {
 	switch {
 	case e.tooLow && e.tooHigh:

@@ -15,7 +15,8 @@ import (
 // This file compares settings to say what each departure is worth, and makes the lists of
 // claims.md.
 
-// A comparison is of QTA's steps with two settings, or of another method's steps with QTA's.
+// A comparison is a ratio of steps: of QTA with one setting to QTA with another, or of another
+// method to QTA.
 type comparison struct {
 	About   string
 	Over    string // whose steps are the ratio's numerator
@@ -25,7 +26,7 @@ type comparison struct {
 	Seeds   string // how many runs on each maze, over / under
 }
 
-// few and many are the settings with batches of 256 and with 1000 and 4000 candidates.
+// The settings few and many have batches of 256. few has 1000 candidates, and many has 4000.
 const few, many = quick, full + " Batch=256"
 
 // worth returns what departures and settings are worth, by the rules of
