@@ -68,8 +68,8 @@ func (l *authorsLearner) update(a *Agent) error {
 }
 
 // termGradients sets the gradients of all critics to the gradients of one term, and
-// returns the mean loss. The gradient of the other term's layer is zero, so that this
-// layer does not move.
+// returns the mean loss. The gradient of the other term's layer is zero, so that only
+// weight decay moves that layer.
 func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)

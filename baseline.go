@@ -22,7 +22,7 @@ type herCurriculum struct{ curriculumDefaults }
 
 func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
-		return nil, nil
+		return nil, nil // keeps the goal
 	}
 	return a.desired, nil
 }
@@ -140,7 +140,7 @@ func (e generalExplorer) probability(a *Agent) float64 {
 // A generalLearner is the paper's learner with options. The gradient of Equation 4 can
 // stop before the backbone (PredictiveGradient). The target networks can move less often,
 // as in MEGA's code and in VDS's. The elements of a gradient can have a limit, as in
-// MEGA's code. What critics and heads learn depends on the ensemble's heads.
+// MEGA's code. The ensemble's field heads decides what critics and predictive heads learn.
 type generalLearner struct {
 	paperLearner
 	oneBackbone bool    // all critics share one backbone
@@ -450,7 +450,7 @@ func sigmoid(x float64) float64 {
 func softplus(x float64) float64 {
 	u := exp(-math.Abs(x))
 	if u < 0.4 {
-		return max(x, 0) + log1p(u, 0) // log(1 + u), without rounding 1 + u
+		return max(x, 0) + log1p(u, 0) // log(1 + u) + 0, without rounding 1 + u
 	}
 	return max(x, 0) + log(1+u)
 }

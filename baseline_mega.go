@@ -59,13 +59,13 @@ var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, mega
 // one normalizer for states and goals together. None of this belongs to the curriculum.
 //
 // Reading R81: QTA's authors ran MEGA's code with other flags than MEGA's authors did.
-// The flags of QTA's authors are used here: reaching a goal cuts no return off
-// (first_visit_succ), and one environment runs at a time.
+// The flags of QTA's authors are used here: a return does not end where the goal is
+// reached (first_visit_succ), and one environment runs at a time.
 //
 // Reading R82: QTA's authors evaluated MEGA by 30 rollouts, and QTA and VDS by 20. Here
 // [TrainOptions] has one number for every method.
 //
-// Reading R83: MEGA has no predictive heads, so they do not learn.
+// Reading R83: MEGA has no predictive heads, so QTA's stay untrained.
 //
 // Reading R64: Equation 3 has no schedule, so QTA's target networks move in each update.
 // MEGA's move in every 40th update (megaTargetEvery). VDS's move once an episode, after
@@ -185,7 +185,7 @@ func newCutoff(discount float64, horizon int) cutoff {
 
 // adapt moves the cutoff by the success rate of a full window: down by 1 if the agent
 // mostly succeeds, and up by 1 if the agent mostly fails. least is the least value among
-// the candidates. If it reports true, the caller empties the window.
+// the candidates. If adapt reports true, the caller empties the window.
 func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 	c.lowest = max(c.floor, min(least, c.lowest))
 	successes := 0
@@ -238,10 +238,15 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	}
 }
 
+// savedState stores outcomes as a whole window and its length, because every stored field
+// needs a known size. For desired, loadAgent makes a slice of the right length.
 func (m *megaCurriculum) savedState() savedState {
 	var window [megaWindow]bool
 	n := copy(window[:], m.outcomes)
-	restore := func() { m.outcomes = window[:min(max(n, 0), megaWindow)] } // a checkpoint may have any n
+	restore := func() {
+		n = min(max(n, 0), megaWindow) // a checkpoint may have any n
+		m.outcomes = window[:n]
+	}
 	return savedState{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
 }
 

@@ -40,7 +40,7 @@ const (
 // every 2500 steps and read success one step before an episode's end. Here evaluation is
 // the same for every method.
 //
-// Reading R87: VDS has no predictive heads, so they do not learn.
+// Reading R87: VDS has no predictive heads, so QTA's stay untrained.
 //
 // Reading R63: section 3 of QTA's paper does not say how many updates follow an
 // environment step. QTA's learner makes one. VDS's makes none there, but 40 at an

@@ -4,14 +4,14 @@ import "math"
 
 // This file holds options that are in neither the paper nor the code of other authors.
 // [Beyond] turns them on. [Beyond] also sets the probabilities of generalExplorer and the
-// number of updates of repeatingLearner. results/README.md says what each option saves.
+// number of updates of repeatingLearner. results/README.md says what all of them save together.
 
 // A heldExplorer repeats its random action once the agent has reached an episode's first
 // goal (RandomActionHeld). It draws a new one after a step that was much shorter than
 // usual, which happens at an obstacle.
 //
 // Differs D24: the paper draws a random action anew in each step. Such actions lead back
-// and forth, and half of them end at a wall. A repeated one crosses free space.
+// and forth, and half of them run into a wall. A repeated one crosses free space.
 type heldExplorer struct {
 	generalExplorer
 	action  []float64 // the random action to hold
@@ -64,12 +64,12 @@ func (w *heldExplorer) savedState() savedState { return savedState{w.action, &w.
 
 // A desiredFirstCurriculum begins some episodes with the environment's goal
 // (FirstGoalDesired), if an earlier step of the run has ended at this goal. OMEGA (Pitis
-// et al., 2020) also turns in time from the frontier to the environment's goals.
+// et al., 2020) also shifts over time from the frontier to the environment's goals.
 //
 // Differs D5: in section 3.2 the agent sets itself every goal. In [Beyond] half of the
-// episodes begin with the environment's goal. Otherwise the agent's goals move on to
-// other places once it has reached the environment's goal. Then the policy stays stuck at
-// the last corner before that goal.
+// episodes begin with the environment's goal, once that goal has been reached. Without
+// this rule the agent's goals would move on to other places from then on. So the policy
+// would stay stuck at the last corner before the environment's goal.
 type desiredFirstCurriculum struct{ curriculum }
 
 func (c desiredFirstCurriculum) goal(a *Agent, first bool) ([]float64, error) {

@@ -135,10 +135,10 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	e.check(in, out)
 	in.requireRead() // a value that nothing has read is a fault
 	out.want.requireRead()
-	return out.apart
+	return out.apart // the first number that does not match, if any
 }
 
-// An equation is one kind of file: what its vectors check, and how. This is an equation
+// An equation is one kind of file: what its vectors check, and how. They check an equation
 // of the paper, or a part of the code such as a network or a whole update.
 type equation struct {
 	name     string
@@ -197,8 +197,8 @@ func checkTDTarget(in vector, out *comparison) {
 	r := list[float32](in, "r")
 	q := lists[float32](in, "q_target")
 	require(len(q[0]) == len(r), "in: q_target has %d values of a critic, and r %d", len(q[0]), len(r))
-	M := pairScript(in.wholes("M"), len(q))
-	i, j := drawPair(M, len(q)) // gives the case's M
+	draws := pairScript(in.wholes("M"), len(q))
+	i, j := drawPair(draws, len(q)) // the case's M
 
 	y := make([]float32, len(r))
 	TDTarget(y, r, q[i], q[j], in.number("gamma"))
@@ -230,8 +230,8 @@ func checkClippedTargets(in vector, out *comparison) {
 // computeTargets sets a' in b.next, and the targets b.y with the case's M.
 func (v vector) computeTargets(a *Agent, b *batch) {
 	a.policy.act(a.policy.target, b.next)
-	M := pairScript(v.wholes("M"), len(a.pun.critics))
-	a.pun.heads.targets(a.pun, b, M)
+	draws := pairScript(v.wholes("M"), len(a.pun.critics))
+	a.pun.heads.targets(a.pun, b, draws)
 }
 
 // checkCriticLoss checks Equation 2 for each critic, and its gradient through the network.
@@ -239,7 +239,8 @@ func checkCriticLoss(in vector, out *comparison) {
 	a, b := in.agentAndBatch()
 	for i, c := range a.pun.critics {
 		ξ := c.q.latent(a.pun.pass, b.x)
-		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ}) // the mask of ReLU: no other term follows
+		// The mask of ξ's ReLU is applied to dξ after its last term, which is Equation 2 here.
+		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ})
 		c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
 		out.holds(at("loss", i), loss)
 		out.holds(at("grad", i), c.gradient.q.layers)
@@ -275,7 +276,8 @@ func checkPredictiveLoss(in vector, out *comparison) {
 	}
 	for i, c := range u.critics {
 		ξ := c.q.latent(u.pass, b.x)
-		loss := u.headTerm(i, b, ξ, epilogue{}) // without the mask of ReLU, which grad_xi does not have
+		// The case's grad_xi is dξ before the mask of ReLU, so no mask is applied.
+		loss := u.headTerm(i, b, ξ, epilogue{})
 		out.holds(at("loss", i), loss)
 		out.holds(at("pred", i), rowMajor(b.x.rows, u.headWidth, b.predictions[i]))
 		out.holds(at("grad_head", i), c.gradient.head)
@@ -303,7 +305,7 @@ func checkUpdate(in vector, out *comparison) {
 		p.PriorityBeta = in.number("beta")
 	}
 	a := in.agent(p, first.length(at("s", 0)), first.length(at("g", 0)))
-	given := &givenDraw{sampler: a.sampler}
+	given := &givenDraw{sampler: a.sampler} // used only if replay is prioritized
 	if prioritized {
 		in.prioritize(a)
 		a.sampler = given
@@ -312,7 +314,7 @@ func checkUpdate(in vector, out *comparison) {
 	for i := range in.length("steps") {
 		minibatch := in.minibatch(i)
 		a.batch = *minibatch.batch(a)
-		a.batch.transitions = nil // so that Agent.draw replaces no row
+		a.batch.transitions = nil // so that Agent.draw keeps the case's rows and draws none
 		if prioritized {
 			given.transitions = minibatch.transitions(a)
 		}
@@ -338,7 +340,7 @@ func checkUpdate(in vector, out *comparison) {
 
 // minibatch returns the part of the vector with the minibatch of the i-th update.
 func (v vector) minibatch(i int) vector {
-	v.place += "." + at("steps", i)
+	v.place += "." + at("steps", i) // where this copy of v looks up names
 	v.requireKeys("s g a s_next r M")
 	return v
 }
@@ -353,7 +355,7 @@ func (v vector) prioritize(a *Agent) {
 	}
 }
 
-// transitions returns the indices in the replay of a minibatch's transitions.
+// transitions returns where in the replay a minibatch's transitions are.
 func (v vector) transitions(a *Agent) []int {
 	transitions := v.wholes("transitions")
 	require(len(transitions) == a.params.Batch && v.length("g") == a.params.Batch,
@@ -370,6 +372,7 @@ type givenDraw struct {
 	transitions []int
 }
 
+// weigh also sets b.transitions, because Agent.draw has drawn none.
 func (d *givenDraw) weigh(b *batch, step int) {
 	b.transitions = d.transitions
 	d.sampler.weigh(b, step)
@@ -421,7 +424,8 @@ func checkUncertainty(in vector, out *comparison) {
 	out.holds("epsilon", a.pun.uncertainty(b.x, actions, HeadDeviation))
 }
 
-// checkUncertaintyGoal checks Equation 5 for candidates, with the goal that "ask" names.
+// checkUncertaintyGoal checks Equation 5 for candidates. "ask" says which goal the critics
+// get: "desired" or "candidate".
 func checkUncertaintyGoal(in vector, out *comparison) {
 	p := Paper()
 	p.UncertaintyGoal = in.word("ask")
@@ -459,8 +463,8 @@ func checkGoalChoice(in vector, out *comparison) {
 		kept = a.achievableNow(kept)
 		out.holds("kept", kept)
 	} else {
-		// Later goals have no threshold. If the code applied one, only the best would pass
-		// this one, and the goals would show it.
+		// Later goals have no threshold. If the code applied one here, only the best candidate
+		// would pass, and the goals would show it.
 		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
 
@@ -482,7 +486,7 @@ func checkGoalChoice(in vector, out *comparison) {
 // goalChooser returns an agent of the case that chooses goals by QTA's curriculum.
 func (v vector) goalChooser() *Agent {
 	p := Paper()
-	p.InitialSteps = 0 // before which goals are random
+	p.InitialSteps = 0 // no goal is random
 	p.UncertaintyActions = v.length("shared_actions")
 	p.Slope = v.number("m")
 	p.Intercept = v.number("b")
@@ -575,8 +579,8 @@ func checkAchievable(in vector, out *comparison) {
 	out.holds("kept", Achievable(candidates, q, in.number("c"), in.whole("T")))
 }
 
-// checkOptimalValue checks the value of a goal that is so many hops away: undiscounted,
-// which is the best sum of rewards, and discounted.
+// checkOptimalValue checks the value of a goal for each number of hops to it, undiscounted
+// and discounted. The undiscounted value is the best sum of rewards.
 func checkOptimalValue(in vector, out *comparison) {
 	γ := in.number("gamma")
 	for k, hops := range in.wholes("hops") {
@@ -587,18 +591,18 @@ func checkOptimalValue(in vector, out *comparison) {
 	}
 }
 
-// checkForward checks a network's pass forward.
+// checkForward checks a network's forward pass.
 func checkForward(in vector, out *comparison) {
 	net, p, x := in.pass()
 	out.holds("xi", net.latent(p, x))
 	out.holds("y", in.output(net, p, x))
 }
 
-// checkBackward checks a network's pass backward, given dL/dy.
+// checkBackward checks a network's backward pass, given dL/dy.
 func checkBackward(in vector, out *comparison) {
 	net, p, x := in.pass()
 	y := in.output(net, p, x)
-	dy := p.dx[len(net.layers)] // which backward reads
+	dy := p.dx[len(net.layers)] // where backward reads dL/dy
 	in.fill("dy", dy)
 	if in.bounded() { // through the tanh, whose derivative is 1 - y²
 		for i, v := range y.data {
@@ -699,7 +703,7 @@ func checkValueDisagreement(in vector, out *comparison) {
 
 // agentAndBatch returns an agent with the case's networks, and the case's minibatch.
 func (v vector) agentAndBatch() (*Agent, *batch) {
-	state := max(v.length(at("s", 0)), v.length(at("s_next", 0)))
+	state := max(v.length(at("s", 0)), v.length(at("s_next", 0))) // a case may lack one of them
 	a := v.agent(Paper(), state, v.length(at("g", 0)))
 	return a, v.batch(a)
 }
@@ -726,7 +730,7 @@ func (v vector) agent(p Params, observation, goal int) *Agent {
 
 	for i, c := range a.pun.critics {
 		v.fill(at("critics", i), c.q.layers)
-		copy(c.target.params, c.params) // unless the case has targets
+		copy(c.target.params, c.q.params)
 		v.fillIf(at("critic_targets", i), c.target.layers)
 		if v.has("heads") {
 			v.fill(at("heads", i), c.head)
@@ -776,7 +780,8 @@ func (v vector) remember(a *Agent) []int {
 	for k := range v.elements("s") {
 		s := v.numbers(at("s", k), a.sizes.Observation)
 		g := v.numbers(at("achieved", k), a.sizes.Goal)
-		a.replay.add(s, g, make([]float64, a.sizes.Action), g, State{s, g, g})
+		next := State{Observation: s, Achieved: g, Desired: g}
+		a.replay.add(s, g, make([]float64, a.sizes.Action), g, next)
 		all = append(all, k)
 	}
 	return all

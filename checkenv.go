@@ -73,9 +73,8 @@ func (c *envCheck) findEffect(component int) error {
 
 // playRound plays four episodes. The second has the first one's seed and actions, except
 // for one component of the actions. playRound reports whether this changed any state or
-// reward. The third episode is broken off. The fourth repeats the first, and must return
-// the same. But its actions come one after the other in the same slice, and there are more
-// calls of Reward.
+// reward. The third episode is broken off. The fourth repeats the first and must return the
+// same, although its actions share one slice and there are more calls of Reward.
 func (c *envCheck) playRound(component int) (effect bool, err error) {
 	seed := c.rng.Uint64()
 	actionSeed := c.rng.Uint64()
@@ -134,8 +133,8 @@ type episode struct {
 }
 
 // play plays an episode and checks what every call returns. earlier is the same episode,
-// played before, or nil. If it is there, play passes all actions in one slice, which an
-// environment must not keep.
+// played before, or nil. If it is not nil, each call of Step gets its action in the same
+// slice, which an environment must not keep.
 func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) ([]playedStep, error) {
 	e := &episode{envCheck: c, earlier: earlier}
 	s := e.env.Reset(rand.New(rand.NewPCG(seed, seed)))
@@ -164,7 +163,11 @@ func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) 
 // adds a copy to e.steps.
 func (e *episode) answerProblem(s State, reward float64) string {
 	t := len(e.steps)
-	kept := State{slices.Clone(s.Observation), slices.Clone(s.Achieved), slices.Clone(s.Desired)}
+	kept := State{
+		Observation: slices.Clone(s.Observation),
+		Achieved:    slices.Clone(s.Achieved),
+		Desired:     slices.Clone(s.Desired),
+	}
 	var problem string
 	if t == 0 {
 		problem = stateProblem(s, e.sizes)
@@ -176,7 +179,7 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	}
 	e.steps = append(e.steps, playedStep{kept, e.env.Reward(s.Achieved, s.Desired)})
 	if e.earlier != nil {
-		other := e.earlier[len(e.earlier)-1-t] // counted from the end, so that it is another state
+		other := e.earlier[len(e.earlier)-1-t] // counted from the end: another state, except in the middle
 		if problem := rewardProblem(e.env, s, other); problem != "" {
 			return problem
 		}
@@ -186,8 +189,8 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	}
 	if e.earlier != nil && !reflect.DeepEqual(e.steps[t], e.earlier[t]) {
 		return "an episode with the same generator and actions answered otherwise; nothing else may " +
-			"change an episode: no other chance, earlier episode (even one broken off), call of Reward " +
-			"or slice of an earlier action"
+			"change an episode, such as other random numbers, an earlier episode (even one broken off), " +
+			"a call of Reward or the slice of an earlier action"
 	}
 	if now := e.env.Sizes(); now != e.sizes {
 		return fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, e.sizes)
@@ -196,9 +199,9 @@ func (e *episode) answerProblem(s State, reward float64) string {
 }
 
 // rewardProblem says what is wrong with Reward, or returns "". Each goal of s must reach
-// itself. Two calls must return the same when they are repeated: for other's achieved and
-// desired goals, and for other's achieved goal with s's achieved goal as the desired one,
-// as in hindsight.
+// itself. Reward must return the same again for two pairs of goals. One pair is other's
+// achieved and desired goals. In the other pair s's achieved goal is the desired one, as in
+// hindsight.
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {
@@ -262,7 +265,7 @@ func moved(x []float64, i int, by float64) []float64 {
 }
 
 // A span is the range of a number. Its ends are halved before they are added or
-// subtracted, because the result may overflow.
+// subtracted, because their sum or difference may overflow.
 type span struct{ low, high float64 }
 
 func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
@@ -286,9 +289,9 @@ func spans(vectors [][]float64) []span {
 // unitsProblem names a component of some vectors that the networks cannot learn from, or
 // returns "". A component must not vary too widely: heads predict observations as they are
 // (R12), and in the shared layers their large errors would dominate the critics' errors. A
-// component may be narrow if another one is wider and no reward depends on the narrow one;
-// down to half of the bound, a reward may depend on it. rewarded says whether a reward
-// depends on a move of component i.
+// component may be narrow only if another one is wider. If it is narrower than half of the
+// bound, no reward may depend on it. rewarded says whether a reward depends on a move of
+// component i.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
 	// The bounds come from an environment in which a dot moves from 0 to 1. If its numbers
 	// are rescaled beyond a bound, training takes three times the steps, or never succeeds.
@@ -308,9 +311,11 @@ func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by floa
 		isFar := math.Abs(s.middle()) > max(far, float64(farHalves*half)) // beyond both bounds
 		isNarrow := 0 < half && half < narrow
 		if isNarrow && half < widest {
-			isNarrow = half < narrow/2 && rewarded(i, 2*half) // by its whole span
+			wholeSpan := 2 * half
+			isNarrow = half < narrow/2 && rewarded(i, wholeSpan)
 		}
-		if isFar || isNarrow || half > wide {
+		isWide := half > wide
+		if isFar || isNarrow || isWide {
 			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
 				"subtract its middle and divide by its spread, as Scaled does", name, i, s.low, s.high)
 		}
@@ -394,12 +399,17 @@ func (e *scaled) Step(action []float64) (State, float64) {
 }
 
 func (e *scaled) Reward(achieved, desired []float64) float64 {
-	return e.Env.Reward(rescale(achieved, e.goals, true), rescale(desired, e.goals, true))
+	const back = true
+	return e.Env.Reward(rescale(achieved, e.goals, back), rescale(desired, e.goals, back))
 }
 
 func (e *scaled) state(s State) State {
-	return State{rescale(s.Observation, e.observations, false), rescale(s.Achieved, e.goals, false),
-		rescale(s.Desired, e.goals, false)}
+	const back = false
+	return State{
+		Observation: rescale(s.Observation, e.observations, back),
+		Achieved:    rescale(s.Achieved, e.goals, back),
+		Desired:     rescale(s.Desired, e.goals, back),
+	}
 }
 
 // unscaled returns the environment that [Scaled] was given, or env itself.
@@ -410,9 +420,9 @@ func unscaled(env Env) Env {
 	return env
 }
 
-// rescale converts x to the units of its pairs, or back from them. A middle that is
-// subtracted lies at least twice as far from zero as from any number between the two of
-// its pair, so the difference is exact.
+// rescale converts x to the units of its pairs, or back from them. Subtracting a middle is
+// exact for any number within the pair's range, because the middle lies at least twice as
+// far from zero as from this number.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
 	for i := range min(len(x), len(pairs)) {

@@ -13,9 +13,9 @@ import (
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
-// which every kernel except the generic one fuses. So in all other kernels an element has
-// the same bits, for any number of threads and at any place in a tile. Threads and vectors
-// divide the outputs among them, never the terms of a sum.
+// which every kernel except the generic one fuses. So the fusing kernels all give an
+// element the same bits, for any number of threads and at any place in a tile. Threads and
+// vectors divide the outputs among them, never the terms of a sum.
 
 // A matrix is a strided view of rows by cols elements: element (i, j) is
 // data[i*rowStride + j*colStride]. A stride of zero repeats an element.
@@ -153,8 +153,9 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 		start.data = e.bias
 	}
 	w.product = product{kernel: w.kernel, c: c, a: a, b: b, start: start, e: e}
-	elements := c.rows * max(c.cols, narrow) // fewer columns count as narrow
-	perElement := a.cols + 8                 // 8 for what is done once for each element
+	columns := max(c.cols, narrow) // fewer take hardly less time
+	elements := c.rows * columns
+	perElement := a.cols + 8 // 8 for what is done once for each element
 	w.run(&w.product, max(c.rows, c.cols), elements*perElement)
 }
 
@@ -317,7 +318,7 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 // first.
 func rowsOf(stride, n, rest int) rowOffsets {
 	offset := func(i int) uintptr {
-		i = max(0, min(i, n-1)) // or the nearest row that the tile has
+		i = max(0, min(i, n-1)) // row i, or the nearest one that the tile has
 		return uintptr(4 * stride * i)
 	}
 	return rowOffsets{row1: offset(1), row2: offset(2), row3: offset(3), part: offset(n - rest)}

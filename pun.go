@@ -301,7 +301,8 @@ func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 	ξ := c.q.latent(u.pass, b.x)
 	criticLoss = u.criticTerm(i, b, ξ, epilogue{})               // sets dξ
 	headLoss = u.headTerm(i, b, ξ, epilogue{add: true, mask: ξ}) // adds to dξ, and applies ξ's ReLU
-	hidden := len(c.q.layers) - 1                                // layers of the backbone
+
+	hidden := len(c.q.layers) - 1 // layers of the backbone
 	c.q.backward(u.pass, c.gradient.q, hidden)
 	return criticLoss, headLoss
 }

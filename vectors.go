@@ -29,7 +29,8 @@ func require(holds bool, format string, arguments ...any) {
 	}
 }
 
-// largestVector is how many numbers one case may make the program allocate.
+// largestVector is how many numbers a case may have, and how many it may make the program
+// allocate or compute for one purpose.
 const largestVector = 1 << 17
 
 func requireSmall(what string, numbers float64) {
@@ -71,14 +72,14 @@ func (v vector) add(place string, value any) {
 	case map[string]any:
 		v.lengths[place] = len(value)
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			v.add(place+"."+oneLine(name), value[name]) // faults name places, on one line
+			v.add(place+"."+oneLine(name), value[name]) // one line, because faults name places
 		}
 	case []any:
 		v.lengths[place] = len(value)
 		for i, element := range value {
 			v.add(at(place, i), element)
 			first := v.lengths[at(place, 0)]
-			n := v.lengths[at(place, i)] // must be the same: the lists are rows of a matrix
+			n := v.lengths[at(place, i)] // lists within a list are rows of a matrix
 			require(n == first, "%s has %d elements, the first list there %d", at(place, i), n, first)
 		}
 	default:
@@ -161,7 +162,7 @@ func (v vector) wholes(name string) []int {
 func (v vector) word(name string) string {
 	place := v.place + "." + name
 	word, ok := v.values[place].(string)
-	v.read[place] = ok // requireRead finds a value that is no word
+	v.read[place] = ok // a value that is no word stays unread, and requireRead finds it
 	return word
 }
 
@@ -172,7 +173,8 @@ func list[T float32 | float64](v vector, name string) []T {
 	return values
 }
 
-// numbers returns a list of n numbers. It panics if one is larger than an agent accepts.
+// numbers returns a list of n numbers. It panics if the list has another length, or a
+// number larger than an agent accepts.
 func (v vector) numbers(name string, n int) []float64 {
 	x := list[float64](v, name)
 	problem := numbersProblem(name, x, n)
@@ -180,7 +182,7 @@ func (v vector) numbers(name string, n int) []float64 {
 	return x
 }
 
-// lists returns a list of lists of numbers. They have the same length, which add requires.
+// lists returns a list of lists of numbers. All have the same length: add refuses others.
 func lists[T float32 | float64](v vector, name string) [][]T {
 	rows := make([][]T, v.elements(name))
 	for i := range rows {
@@ -280,7 +282,7 @@ func (c *comparison) number(name string, code float64) float64 {
 // which other languages write but JSON does not have.
 func notJSON(text []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset > 0 {
-		rest := string(text[syntax.Offset-1:]) // from where it is no JSON
+		rest := string(text[syntax.Offset-1:]) // from the first byte that is not JSON
 		for _, word := range []string{"NaN", "Infinity"} {
 			if strings.HasPrefix(rest, word) {
 				line := 1 + strings.Count(string(text[:syntax.Offset]), "\n")
