@@ -54,7 +54,7 @@ func sizesOf(claims []claim) string {
 }
 
 // surviving returns the short names of the claims that still hold or are contradicted after
-// Bonferroni's correction, and the number of judged claims that the correction is for.
+// Bonferroni's correction. The correction divides by judged, the number of judged claims.
 func surviving(claims []claim) (names []string, judged int) {
 	for _, c := range claims {
 		if c.Direction != "" {
@@ -149,7 +149,7 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 	return text
 }
 
-// headline returns the mean over mazes of the logarithm of our steps over the paper's.
+// headline returns the mean over mazes of ln(our steps / the paper's).
 func headline(groups []*report.Group) estimate {
 	var terms []term
 	for _, g := range groups {
@@ -164,7 +164,7 @@ func tally(g *report.Group) string {
 	return fmt.Sprintf(" (%d of %s in %.0f thousand steps)", g.Solved, words.Count(g.N(), "run"), slices.Max(g.Steps)/1000)
 }
 
-// changed lists the runs that differ from group g by changed parameters, on g's maze.
+// changed lists the runs on g's maze that have g's setting, but with some parameters changed.
 func (r evidence) changed(g *report.Group) (text string) {
 	for _, other := range r.Groups {
 		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")

@@ -18,7 +18,7 @@ const full, quick = report.Full, report.Quick
 // evidence is the runs that claims are judged by.
 type evidence struct{ *report.Report }
 
-// A claim is one of the paper's, with its judgement. A claim that is not counted varies the
+// A claim is a claim of the paper, with our judgement of it. A claim that is not counted varies the
 // claim above, is nearly the same number as another, or has a rule that was made after its
 // result.
 type claim struct {
@@ -53,8 +53,8 @@ const (
 	unknown = "unknown"
 )
 
-// The function counted returns a claim that is counted. The function other returns one that is
-// not counted.
+// The function counted returns a claim that is counted. The function other returns a claim that
+// is not counted.
 func counted(short, text string, j judgement) claim { return claim{short, text, true, j} }
 func other(text string, j judgement) claim          { return claim{"", text, false, j} }
 

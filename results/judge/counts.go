@@ -9,7 +9,7 @@ import (
 
 // This file judges claims by counting runs: HER, noise and Figure 5.
 
-// share returns the interval of a share that has hits in n runs, and a text with hits, n and the
+// share returns the 95 % interval of the share hits / n, and a text with hits, n and this
 // interval.
 func share(hits, n int) (text string, r interval) {
 	r = binomialRange(hits, n)
@@ -27,8 +27,8 @@ func least(hits, n int, shows func(hits int) bool) string {
 	return "it would take more runs"
 }
 
-// never judges the claim that a method never reaches the goal, as none of the paper's 12 runs
-// did.
+// never judges the claim that a method never reaches the goal. In the paper none of its 12 runs
+// does.
 func (r evidence) never(m paper.Method) judgement {
 	g, runs := r.Most(m, (*lab.Record).Ended)
 	if g == nil {
@@ -106,7 +106,7 @@ func collapsed(runs []*lab.Record) (n int) {
 	return n
 }
 
-// collapses judges the claim that noise lets learning collapse, as 9 of the paper's runs did.
+// collapses judges the claim that noise makes learning collapse. In the paper 9 of 12 runs do.
 func (r evidence) collapses(m paper.Method) judgement {
 	const theirs = 9
 	noisy, quiet, j := r.noisy(m)

@@ -18,7 +18,7 @@ import (
 	"qta/lab"
 )
 
-// TestResults holds what results has of its runs to what the judge makes of them now.
+// TestResults compares the files in results with those that the judge makes of the runs now.
 func TestResults(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
@@ -33,8 +33,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestFigures holds what the figures must show: each panel, maze and method of the
-// paper's, and units. [report.Report.Figures] has tests of their points.
+// TestFigures looks in our figures for each panel, maze and method of the paper's figures,
+// and for units. The tests of [report.Report.Figures] check the points.
 func TestFigures(t *testing.T) {
 	for _, f := range paper.Figures() {
 		if f.Number == "4" || f.Number == "5" {
@@ -81,7 +81,7 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// frontCell returns the mean of runs, and how many there are or are solved.
+// frontCell returns the mean steps of runs, and how many runs there are, or how many of them are solved.
 func frontCell(g *report.Group) string {
 	switch {
 	case g == nil:
@@ -92,7 +92,7 @@ func frontCell(g *report.Group) string {
 	return fmt.Sprintf("%.1f (%d)", g.Mean/1000, g.N())
 }
 
-// older returns runs as those of an older version.
+// older gives runs an older version, and returns them.
 func older(runs []*lab.Record) []*lab.Record {
 	for _, r := range runs {
 		r.Run.Version = "0.0.1"
@@ -138,8 +138,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestPages holds the rows of the tables, of README.md and of claims.md, and the page to
-// runs of one claim each.
+// TestPages makes up runs for one claim at a time. It checks their rows in README.md and
+// claims.md, and the page.
 func TestPages(t *testing.T) {
 	r := report.New(madeup.Collect(madeup.Growing("12x5", 1, 2)))
 	found := finding(r)
@@ -180,7 +180,7 @@ func TestWorth(t *testing.T) {
 
 // TestLooksOfReport measures the page in a browser: at the widths of a telephone and
 // of a screen it does not scroll sideways and no text of a picture is clipped or
-// overlaps another. Unfolded it is at most a third of 16,000 pixels high on a screen.
+// overlaps another. With all details open it is at most 5,333 pixels high on a screen.
 func TestLooksOfReport(t *testing.T) {
 	unfolded := strings.ReplaceAll(roomtest.Read(t, "../report.html"), "<details>", "<details open>")
 	roomtest.Look(t, unfolded, `
@@ -207,11 +207,12 @@ const (
 	alike     = "The same, with M-mazes as long as square waves, of 9 to 25 cells."
 )
 
-// A rule is one of results/verdicts.md, as it judges a claim: the verdict, what is
-// here, the note, what is in the paper, and the runs, or only the first of these.
+// A rule is a rule of results/verdicts.md with made-up runs, and the judgement that it
+// must give for a claim. The wanted text has the verdict, our number, the note, the paper's
+// number and the runs, or only the first of these.
 type rule struct{ name, claim, runs, want string }
 
-// hold holds a rule to what is judged from runs.
+// hold compares the judgement that a rule wants with the one that runs get.
 func (r rule) hold(t *testing.T, runs ...[]*lab.Record) {
 	t.Helper()
 	claims := evidence{report.New(madeup.Collect(runs...))}.claims()
@@ -309,7 +310,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestRivals holds the rules on which runs of QTA stand beside which of a rival.
+// TestRivals tests the rules on which runs of QTA a rival's runs are compared with.
 func TestRivals(t *testing.T) {
 	holdAll(t, []rule{
 		{"with the paper's batch, of which more ran", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 20 21, " +
@@ -332,7 +333,7 @@ func TestRivals(t *testing.T) {
 	})
 }
 
-// TestGrowth holds the rules on growth with the path length, and on square waves.
+// TestGrowth tests the rules on growth with the path length, and on square waves.
 func TestGrowth(t *testing.T) {
 	holdAll(t, []rule{
 		{"waves beside M-mazes of their length", worse, "C QTA 1U5 20 21, C QTA 4x5 10 11, C QTA 2U5 20 21, C QTA 6x5 10 11, C QTA 8x5 10 11",
@@ -361,7 +362,7 @@ func TestGrowth(t *testing.T) {
 	})
 }
 
-// TestBenefit holds the rules on prioritized replay.
+// TestBenefit tests the rules on prioritized replay.
 func TestBenefit(t *testing.T) {
 	holdAll(t, []rule{
 		{"PER", per, "Q QTA 4x5 30 31, Q PER 4x5 20 21", "holds; size larger | 1.49 (1.29 to 1.72)"},
@@ -376,7 +377,7 @@ func TestBenefit(t *testing.T) {
 	})
 }
 
-// TestHER holds the rule on runs that reach the goal.
+// TestHER tests the rule on runs that reach the goal.
 func TestHER(t *testing.T) {
 	holdAll(t, []rule{
 		{"HER solves", her, "C HER 4x5 6 6 12", "contradicted | 3 of 3 (0.29 to 1.00)"},
@@ -387,7 +388,7 @@ func TestHER(t *testing.T) {
 	})
 }
 
-// TestAgnostic holds the rule on the goal in Equation 5.
+// TestAgnostic tests the rule on the goal in Equation 5.
 func TestAgnostic(t *testing.T) {
 	holdAll(t, []rule{
 		{"literal", agnostic, "few QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61",
@@ -400,7 +401,7 @@ func TestAgnostic(t *testing.T) {
 	})
 }
 
-// TestOwnMap has runs on a map of their own, which are in no claim.
+// TestOwnMap has runs on a map of the user's own, which no claim counts.
 func TestOwnMap(t *testing.T) {
 	elsewhere := solved("Q QTA 8x5 8 18, Q ensembles 8x5 90 91")
 	for _, r := range slices.Concat(elsewhere...) {
@@ -410,7 +411,7 @@ func TestOwnMap(t *testing.T) {
 		append(elsewhere, solved("Q QTA 6x5 8 18, Q ensembles 6x5 16 36")...)...)
 }
 
-// holdAll holds rules to what is judged from their runs.
+// holdAll calls hold for each rule, with the runs that the rule's text describes.
 func holdAll(t *testing.T, rules []rule) {
 	t.Helper()
 	for _, r := range rules {
@@ -435,7 +436,7 @@ func flat(successes string) (rows [][]float64) {
 	return rows
 }
 
-// TestNoise holds the rules on noise to the successes of runs without and with it.
+// TestNoise tests the rules on noise, with the successes of made-up runs without noise and with it.
 func TestNoise(t *testing.T) {
 	const all, none = "1 1 1 1 1 1 1", "0 0 0 0 0 0 0"
 	for _, test := range []struct{ name, claim, without, with, want string }{
@@ -471,7 +472,7 @@ func TestNoise(t *testing.T) {
 	rule{"unsolved to the end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, unsolved)
 }
 
-// TestFigure5 holds the rule on signs to runs of Figure 5.
+// TestFigure5 tests the rule on signs, with made-up runs of Figure 5.
 func TestFigure5(t *testing.T) {
 	for _, test := range []struct {
 		growth, want string
@@ -492,8 +493,8 @@ func TestFigure5(t *testing.T) {
 
 func near(want, got, within float64) bool { return math.Abs(want-got) <= within*max(1, math.Abs(want)) }
 
-// TestStatistics holds what golang.org/x/exp/stats has not to printed tables and to
-// numbers worked out by hand.
+// TestStatistics compares the functions that golang.org/x/exp/stats lacks with printed
+// tables and with numbers worked out by hand.
 func TestStatistics(t *testing.T) {
 	for freedom, want := range map[float64]float64{1: 12.706, 1.5: 6.017, 2: 4.303, 5: 2.571, 12: 2.179, 120: 1.980} {
 		if got := student(0.975, freedom); !near(want, got, 0.001) {
@@ -511,7 +512,7 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("%d of %d: %v", test.hits, test.n, r)
 		}
 	}
-	// Of the 70 ways in which 4 of 8 can collapse one has all with noise, 16 have three.
+	// In 1 of the 70 ways in which 4 of 8 runs can collapse, all 4 have noise. In 16 ways 3 have noise.
 	for hits, want := range map[int]float64{4: 1. / 70, 3: 17. / 70} {
 		if got := fisher(hits, 4, 4-hits, 4); !near(want, got, 1e-9) {
 			t.Errorf("%d of 4 beside %d of 4: %v, want %v", hits, 4-hits, got, want)

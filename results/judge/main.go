@@ -90,7 +90,7 @@ const (
 	end         = "<!-- end -->"
 )
 
-// replace puts a block between the line begin of a page and the next line end.
+// replace puts a block into a page, between the markers begin and end.
 func replace(page []byte, begin string, block []byte) ([]byte, error) {
 	before, rest, begun := bytes.Cut(page, []byte(begin))
 	_, after, ended := bytes.Cut(rest, []byte(end))
@@ -130,7 +130,7 @@ func (f findings) markdown(text string) []byte {
 	return report.Fill(plain.Must(plain.New("markdown").Parse(text)), f)
 }
 
-// page returns the report, with the answers before its figures and the claims after.
+// page returns the report, with the answers before the figures and the claims after them.
 func (f findings) page(r *report.Report) []byte {
 	fill := func(text string) template.HTML {
 		return template.HTML(report.Fill(template.Must(template.New("page").Parse(text)), f))

@@ -17,7 +17,7 @@ import (
 // of ratios with the path length.
 
 const (
-	enoughRuns  = 6 // of the set paper on a maze, to compare MEGA and VDS with it
+	enoughRuns  = 6 // MEGA and VDS are compared with the set paper on mazes where it has so many runs
 	enoughMazes = 3 // of each kind, to compare square waves with M-mazes
 )
 
@@ -31,7 +31,7 @@ type term struct {
 // arm names the method and setting of a term. Terms of one arm share a variance.
 func (t term) arm() string { return fmt.Sprintf("%s (%s)", t.Method, t.Setting) }
 
-// An effect is a number that a claim says is positive, from our runs and from the paper.
+// An effect is a number that is positive if a claim is true: ours is from our runs, theirs from the paper.
 type effect struct{ ours, theirs estimate }
 
 // effectOf returns the weighted sum of the terms' mean logarithms.
@@ -131,8 +131,8 @@ func (e effect) judge(what string, terms []term) judgement {
 	return j.decide(e.test(math.Exp, e.ours.takes("a factor of %.2f", math.Exp)))
 }
 
-// runsOf says how many runs of which arms the terms have, on which mazes. It names the
-// versions of the runs if these differ.
+// runsOf lists the arms of the terms with their numbers of runs, and then the mazes. It names
+// the versions of the runs if these differ.
 func runsOf(terms []term) string {
 	var arms []string
 	runs := map[string]int{}
@@ -178,8 +178,8 @@ func enumerate(names []string) string {
 
 // contrast pairs a method with QTA on each of the paper's mazes on which both have runs and
 // whose path is no longer than longest. Each pair is a term of the method with weight sign and
-// a term of QTA with weight -sign. The parameter index is the number of steps for which
-// one index of the method stands in the paper's figure.
+// a term of QTA with weight -sign. The parameter index says how many steps the paper's figure
+// means by one index of the method.
 func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
 	set := r.Learner(m)
 	for _, g := range r.Groups {
@@ -203,8 +203,9 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 }
 
 // rival returns the runs of QTA with which a method's runs on a maze are compared, or nil. The
-// parameter set is the method's. If it is paper or quick, QTA's runs have the same set. If it is
-// mega or vds, QTA's runs have paper if there are enoughRuns of them, and else quick.
+// argument set is the parameter set of the method's runs. If it is paper or quick, QTA's runs
+// have the same set. If it is mega or vds, QTA's runs have paper if there are enoughRuns of
+// them, and else quick.
 func (r evidence) rival(set, maze string) *report.Group {
 	withQuick := r.Group(quick, paper.QTA, maze)
 	withPaper := r.Group(full, paper.QTA, maze)
@@ -259,9 +260,9 @@ func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
 	return j
 }
 
-// none judges the claim that a method has no benefit over QTA. It holds if the runs exclude a
-// benefit as large as the one that a panel of the paper shows for the method other on the same
-// mazes.
+// none judges the claim that a method has no benefit over QTA. A panel of the paper shows a
+// benefit of the method other on the same mazes. The claim holds if the runs exclude that m has
+// so large a benefit.
 func (r evidence) none(m, other paper.Method, panel string) judgement {
 	terms, e, j := r.compare(m, -1, 1000, math.MaxInt)
 	if terms == nil {
@@ -349,8 +350,8 @@ func kind(terms []term, family string) (these []term) {
 }
 
 // trend judges the claim that the ratio of a method's steps to QTA's grows with the path
-// length (sign 1), or falls (sign -1). It takes the kind of maze that has more pairs. It does
-// not judge if the paper's own numbers on these mazes do not show the trend.
+// length (sign 1), or falls (sign -1). It takes the kind of maze that has more pairs. The claim
+// is not judged if the paper's own numbers on these mazes show no such trend.
 func (r evidence) trend(m paper.Method, sign float64) judgement {
 	all := r.contrast(m, sign, 1000, math.MaxInt)
 	terms := kind(all, "x5")

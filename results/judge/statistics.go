@@ -122,8 +122,9 @@ func (e estimate) bounded(f func(float64) float64) string {
 	return text
 }
 
-// takes says what it would take to show that the estimate is positive: the smallest effect that
-// the runs would have shown with a chance of 0.8. If no effect would be enough, it says why.
+// takes says what it would take to show that the estimate is positive: the smallest true effect
+// that these runs would have shown to be positive, with a chance of 0.8. If no effect would be
+// enough, takes says why.
 func (e estimate) takes(format string, f func(float64) float64) string {
 	switch {
 	case e.tooLow && e.tooHigh:
@@ -208,7 +209,7 @@ func ways(n, k int) float64 {
 }
 
 // fisher returns the p-value of Fisher's one-sided exact test. It is the chance of a or more hits
-// in n tries if n and m tries have a+b hits in all, and all have the same chance.
+// in n tries if n and m tries have a+b hits in all, and each try has the same chance of a hit.
 func fisher(a, n, b, m int) (chance float64) {
 	for i := a; i <= min(n, a+b); i++ {
 		if a+b-i <= m {

@@ -15,8 +15,8 @@ import (
 // This file compares settings to say what each departure is worth, and makes the lists of
 // claims.md.
 
-// A comparison is a ratio of steps: of QTA with one setting to QTA with another, or of another
-// method to QTA.
+// A comparison is a ratio of steps. It compares QTA with one setting and QTA with another, or
+// a different method and QTA.
 type comparison struct {
 	About   string
 	Over    string // whose steps are the ratio's numerator
@@ -64,8 +64,8 @@ func (r evidence) pairs(m paper.Method, over, under, mazes string) (terms []term
 	return terms
 }
 
-// worthOf compares the terms of pairs. A difference matters if the interval of the
-// ratio, or its bound, excludes 1.
+// worthOf compares the terms of pairs. A difference matters if the interval of the ratio
+// does not contain 1.
 func (r evidence) worthOf(about, over, under string, terms []term) comparison {
 	c := comparison{About: about, Over: over, Under: under, Verdict: "no runs"}
 	if len(terms) == 0 {
@@ -97,10 +97,10 @@ func solvedOf(g *report.Group) string {
 	return strconv.Itoa(g.N())
 }
 
-// agnostic judges the claim that the goal in Equation 5 does not matter. If so, literal, whose
-// goal is the environment's, takes as many steps as paper. The claim is judged with today's
-// candidates if there are such runs. It can be contradicted but never holds, because few runs
-// do not show that there is no difference.
+// agnostic judges the claim that the goal in Equation 5 does not matter. If the claim is true,
+// literal, whose goal is the environment's, takes as many steps as paper. The claim is judged on
+// runs with 4000 candidates if there are any, and else with 1000. It can be contradicted but
+// never holds, because few runs cannot prove that both sets need equally many steps.
 func (r evidence) agnostic() judgement {
 	const what = "steps of literal / steps of paper, "
 	terms := r.pairs(paper.QTA, "literal Batch=256", many, "4x5 6x5 8x5")
@@ -122,15 +122,15 @@ func (r evidence) agnostic() judgement {
 	})
 }
 
-// onMaze has a method's ratio of steps on one maze, as text.
+// onMaze has, as text, the ratio of a method's steps on one maze to the paper's, or to QTA's.
 type onMaze struct {
 	Maze, Method string
 	Ours, Theirs string
 	Runs         string
 }
 
-// besideThePaper returns, for each maze, the ratio of QTA's steps with the set paper to the
-// paper's. Theirs is the paper's mean in thousands of steps.
+// besideThePaper returns, for each maze, the ratio of our QTA's steps to those of the paper's
+// QTA. Ours has the set paper. Theirs is the paper's mean in thousands of steps.
 func (r evidence) besideThePaper() (all []onMaze) {
 	for _, g := range r.ofQTA(full) {
 		ratio := headline([]*report.Group{g})
