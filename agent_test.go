@@ -19,13 +19,14 @@ import (
 type scriptedEnv struct {
 	place   func(episode, step int) float64
 	desired func(episode int) float64 // nil for 0
+	unused  int                       // how many numbers Reset draws and does not use
 
-	more int // numbers that it draws for nothing at a reset
+	// What the environment has been asked.
 
 	resets, step int
-	actions      [][]float64 // all that were taken
-	chance       []float64   // a number from the generator of each episode
-	rewards      int         // how many it was asked for
+	actions      [][]float64 // one for each step
+	chance       []float64   // of each episode: the first number that its generator gave
+	rewards      int         // calls of Reward
 }
 
 func (e *scriptedEnv) Sizes() Sizes { return Sizes{1, 1, 1} }
@@ -34,7 +35,7 @@ func (e *scriptedEnv) Reset(rng *rand.Rand) State {
 	e.resets++
 	e.step = 0
 	e.chance = append(e.chance, rng.Float64())
-	for range e.more {
+	for range e.unused {
 		rng.Float64()
 	}
 	return e.state()
@@ -48,12 +49,18 @@ func (e *scriptedEnv) Step(action []float64) (State, float64) {
 }
 
 func (e *scriptedEnv) state() State {
-	x := e.place(e.resets-1, e.step)
+	episode := e.resets - 1
+	x := e.place(episode, e.step)
 	desired := 0.0
 	if e.desired != nil {
-		desired = e.desired(e.resets - 1)
+		desired = e.desired(episode)
 	}
-	return State{[]float64{x + 0.5}, []float64{x}, []float64{desired}}
+	return State{Observation: []float64{x + 0.5}, Achieved: []float64{x}, Desired: []float64{desired}}
+}
+
+// away returns an environment whose place after k steps of an episode is k.
+func away() *scriptedEnv {
+	return &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 }
 
 func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
@@ -82,7 +89,9 @@ func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() 
 // rollouts end at the goal.
 func successes(numbers ...int) *scriptedEnv {
 	return &scriptedEnv{place: func(episode, _ int) float64 {
-		if evaluation := episode / 20; evaluation < len(numbers) && episode%20 < numbers[evaluation] {
+		evaluation := episode / 20
+		rollout := episode % 20
+		if evaluation < len(numbers) && rollout < numbers[evaluation] {
 			return 0
 		}
 		return 4
@@ -105,11 +114,10 @@ func moveTargets(a *Agent) {
 // With the authors' learner the weights of critics and heads decay from the next update on,
 // also after an interruption.
 func TestSolved(t *testing.T) {
-	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 	for _, test := range []struct {
 		learner string
-		numbers []int // rollouts of 20 that succeed, by evaluation
-		solved  int   // at which step, or 0
+		numbers []int // rollouts of 20 that succeed, in the evaluations at steps 10, 20, 30 and 40
+		solved  int   // the step of the first perfect evaluation, or 0 if there is none
 	}{
 		{"authors", []int{19, 20, 3, 19}, 20},
 		{"authors", []int{19, 19, 19, 19}, 0},
@@ -119,59 +127,62 @@ func TestSolved(t *testing.T) {
 		a := scriptedAgent(t, "LearningStarts=5 Learner="+test.learner)
 		evaluation := successes(test.numbers...)
 		for step := 5; step <= 40; step += 5 {
-			train(t, a, env, evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20})
-			solved := test.solved
-			if step < solved {
-				solved = 0
+			train(t, a, away(), evaluation, TrainOptions{Steps: step, EvalEvery: 10, Rollouts: 20})
+			solved := 0
+			if step >= test.solved {
+				solved = test.solved
 			}
 			if a.SolvedAt() != solved {
 				t.Errorf("%+v: after step %d solved at %d, want %d", test, step, a.SolvedAt(), solved)
 			}
-			decays := test.learner == "authors" && solved > 0 && step > solved
-			checkDecay(t, fmt.Sprintf("%+v: after step %d", test, step), a, decays)
-			restored := new(Agent)
-			unmarshal(t, marshal(t, a), restored)
-			a = restored
+			want := decays{}
+			if test.learner == "authors" && solved > 0 && step > solved {
+				want = decays{critic: 1e-9, head: 2.5e-10} // of the authors' code
+			}
+			for i, got := range latestDecays(a) {
+				if got != want {
+					t.Errorf("%+v: after step %d critic %d has the weight decays %+v, want %+v", test, step, i+1, got, want)
+				}
+			}
+			interrupted := a
+			a = new(Agent)
+			unmarshal(t, marshal(t, interrupted), a)
 		}
 	}
 }
 
-// checkDecay checks whether the weights of the critics and heads decay.
-func checkDecay(t *testing.T, what string, a *Agent, decays bool) {
-	t.Helper()
-	for _, c := range a.pun.critics {
-		decay := c.adam.c.decay
-		head := c.headAdam.c.decay
-		if (decay == 1e-9) != decays || (head == 2.5e-10) != decays {
-			t.Errorf("%s the decay is %v and %v; the weights decay: %v", what, decay, head, decays)
-		}
-	}
+// decays are the coefficients of weight decay in an update of a critic and its head.
+type decays struct{ critic, head float32 }
+
+// latestDecays returns the coefficients of each critic's latest update.
+func latestDecays(a *Agent) []decays {
+	return each(a.pun.critics, func(c *critic) decays { return decays{c.adam.c.decay, c.headAdam.c.decay} })
 }
 
 // With StopWhenSolved training ends at the first perfect evaluation. If there was one before,
 // training does not begin.
 func TestStopWhenSolved(t *testing.T) {
-	env := &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}
 	o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: true}
 	a := scriptedAgent(t, "")
-	train(t, a, env, successes(0, 19, 20, 18), o)
+	train(t, a, away(), successes(0, 19, 20, 18), o)
 	if a.Steps() != 30 {
 		t.Errorf("solved at %d, training ends at %d", a.SolvedAt(), a.Steps())
 	}
-	train(t, a, env, successes(), o)
+	train(t, a, away(), successes(), o)
 	if a.Steps() != 30 {
 		t.Errorf("solved at %d, training goes on to %d", a.SolvedAt(), a.Steps())
 	}
 
-	before := scriptedAgent(t, "")
-	train(t, before, env, successes(20, 18), TrainOptions{Steps: 25, EvalEvery: 10, Rollouts: 20})
-	train(t, before, env, successes(), o)
-	if before.Steps() != 25 {
-		t.Errorf("solved at %d and not later, training goes on from 25 to %d", before.SolvedAt(), before.Steps())
+	a = scriptedAgent(t, "")
+	train(t, a, away(), successes(20, 18), TrainOptions{Steps: 25, EvalEvery: 10, Rollouts: 20})
+	train(t, a, away(), successes(), o)
+	if a.Steps() != 25 {
+		t.Errorf("solved at %d and not later, training goes on from 25 to %d", a.SolvedAt(), a.Steps())
 	}
 }
 
-// atGoal returns an environment whose rollouts are at the goal after the given steps.
+// atGoal returns an environment for rollouts. Rollout e is at the goal after its steps
+// steps[e], and elsewhere after all others.
 func atGoal(steps [][]int) *scriptedEnv {
 	return &scriptedEnv{place: func(e, k int) float64 {
 		if slices.Contains(steps[e], k) {
@@ -196,7 +207,7 @@ func TestEvaluateTells(t *testing.T) {
 		{"reached and kept", [][]int{{4, 5, 6, 7, 8, 9, 10}}, Evaluation{Success: 1, Reached: 1, Return: -3, StepsToGoal: 4}},
 		{"reached, left, reached again", [][]int{{3, 7, 8}}, Evaluation{Reached: 1, Return: -7, StepsToGoal: 3}},
 		{"four rollouts", [][]int{{}, {2}, {8, 9, 10}, {}},
-			Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: 5}},
+			Evaluation{Success: 0.25, Reached: 0.5, Return: (-10 - 9 - 7 - 10) / 4., StepsToGoal: (2 + 8) / 2.}},
 	} {
 		a := scriptedAgent(t, "Horizon=10")
 		got, err := a.Evaluate(atGoal(test.at), len(test.at), 1)
@@ -219,8 +230,9 @@ func TestEvaluateActs(t *testing.T) {
 		t.Fatalf("%d resets and %d steps in %d rollouts of %d", env.resets, len(env.actions), rollouts, horizon)
 	}
 	for i, action := range env.actions {
-		s := []float64{env.place(i/horizon, i%horizon) + 0.5}
-		if want := a.Act(s, []float64{0}); !slices.Equal(action, want) {
+		place := env.place(i/horizon, i%horizon)
+		want := a.Act([]float64{place + 0.5}, []float64{0})
+		if !slices.Equal(action, want) {
 			t.Fatalf("action %d is %v, the policy's is %v", i, action, want)
 		}
 	}
@@ -235,14 +247,14 @@ func TestEvaluateChance(t *testing.T) {
 		}
 		return env.chance
 	}
-	five, again, six := chance(5), chance(5), chance(6)
-	if !slices.Equal(five, again) {
+	five := chance(5)
+	if again := chance(5); !slices.Equal(five, again) {
 		t.Errorf("chance with the seed 5 is %v, and then %v", five, again)
 	}
 	if five[0] == five[1] || five[1] == five[2] {
 		t.Errorf("chance of three rollouts is %v", five)
 	}
-	if five[0] == six[0] {
+	if six := chance(6); five[0] == six[0] {
 		t.Errorf("chance with the seed 5 is %v, with 6 %v", five, six)
 	}
 }
@@ -250,17 +262,26 @@ func TestEvaluateChance(t *testing.T) {
 // In training an evaluation's chance comes from the seed and the step. Earlier evaluations
 // do not change it.
 func TestEvaluationChance(t *testing.T) {
-	logged := func(every int) []float64 {
-		env := atGoal(make([][]int, 8))
+	chance := func(evalEvery int) []float64 {
 		evaluation := atGoal(make([][]int, 8))
-		train(t, scriptedAgent(t, ""), env, evaluation, TrainOptions{Steps: 20, EvalEvery: every, Rollouts: 2})
+		o := TrainOptions{Steps: 20, EvalEvery: evalEvery, Rollouts: 2}
+		train(t, scriptedAgent(t, ""), away(), evaluation, o)
 		return evaluation.chance
 	}
-	all, last := logged(5), logged(20)
-	different := slices.Compact(slices.Sorted(slices.Values(all)))
-	if len(different) != 8 || !slices.Equal(last, all[6:]) {
-		t.Errorf("chance of four evaluations %v, of the last alone %v", all, last)
+	four := chance(5) // evaluations of two rollouts
+	one := chance(20) // the last of these
+	different := slices.Compact(slices.Sorted(slices.Values(four)))
+	if len(different) != 8 || !slices.Equal(one, four[6:]) {
+		t.Errorf("chance of four evaluations %v, of the last alone %v", four, one)
 	}
+}
+
+// updatesAfter returns how many updates an agent has made after a step.
+func updatesAfter(step int, p Params) int {
+	if p.Learner == "vds" { // 40 at the end of each episode that ends after LearningStarts
+		return 40 * max(0, step/p.Horizon-p.LearningStarts/p.Horizon)
+	}
+	return p.UpdatesPerStep * max(0, step-p.LearningStarts)
 }
 
 var errStop = errors.New("stop")
@@ -269,7 +290,6 @@ var errStop = errors.New("stop")
 // the step's updates are made, and the normalizers have seen the episode that it ended. An
 // error of theirs ends training, and so does a context. Training can go on afterwards.
 func TestHooks(t *testing.T) {
-	const steps = 45
 	m := mustMaze(t, "1U5")
 	for _, changes := range []string{
 		"LearningStarts=28", "UpdatesPerStep=2", "Learner=vds LearningStarts=1",
@@ -277,27 +297,24 @@ func TestHooks(t *testing.T) {
 	} {
 		p := tiny(Paper(), changes)
 		a := newMazeAgent(t, p, 1)
-		o := TrainOptions{
-			Steps: steps, EvalEvery: 7, Rollouts: 2,
-			AfterEvaluation: func(e Evaluation) error {
-				if e.Step == 28 {
-					return errStop
-				}
-				return nil
-			},
-			AfterStep: func() error {
-				updates := max(0, a.step-p.LearningStarts) * p.UpdatesPerStep
-				if p.Learner == "vds" {
-					updates = max(0, a.step/p.Horizon-p.LearningStarts/p.Horizon) * 40
-				}
-				shown := int(a.goalScale.count) - 1
-				if a.updates != updates || shown != a.step/p.Horizon*p.NormalizerDraws {
-					t.Errorf("%s: after step %d there are %d updates, want %d, and the normalizers have seen %d goals",
-						changes, a.step, a.updates, updates, shown)
-				}
-				return nil
-			},
+		stopAt28 := func(e Evaluation) error {
+			if e.Step == 28 {
+				return errStop
+			}
+			return nil
 		}
+		checkStep := func() error {
+			if want := updatesAfter(a.step, p); a.updates != want {
+				t.Errorf("%s: after step %d there are %d updates, want %d", changes, a.step, a.updates, want)
+			}
+			shown := int(a.goalScale.count) - 1 // the count begins at 1
+			if want := a.step / p.Horizon * p.NormalizerDraws; shown != want {
+				t.Errorf("%s: after step %d the normalizers have seen %d goals, want %d", changes, a.step, shown, want)
+			}
+			return nil
+		}
+		o := TrainOptions{Steps: 45, EvalEvery: 7, Rollouts: 2, AfterEvaluation: stopAt28, AfterStep: checkStep}
+
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errStop)
 		if err := a.Train(ctx, m.Env(), m.Env(), o); err != errStop || a.Steps() != 0 {
@@ -319,7 +336,7 @@ func TestRandomActions(t *testing.T) {
 		what    string
 		changes string
 		goals   [4]string // G if an episode is at the environment's goal, after each step from 0 to 10
-		acts    [4]string // p for the policy's step, r for a random one
+		acts    [4]string // p for the policy's step, r for a random one, in the first nine steps of ten
 	}{
 		{
 			what:    "Learner mega, uniform actions for 14 steps",
@@ -328,7 +345,7 @@ func TestRandomActions(t *testing.T) {
 			acts:    [4]string{"rrrrrrrrr", "rrrrppppp", "ppppppppp", "ppppppppp"},
 		},
 		{
-			what:    "RandomActionLater, from the step after an episode's first goal was first reached, the authors' code",
+			what:    "RandomActionLater, from the step after an episode's first goal was first reached, as in the authors' code",
 			changes: "Curriculum=her RandomActionLater=1",
 			goals:   [4]string{never, never, "....G......", never},
 			acts:    [4]string{"ppppppppp", "ppppppppp", "pppprrrrr", "rrrrrrrrr"},
@@ -365,14 +382,14 @@ func TestRandomActions(t *testing.T) {
 func whoActs(t *testing.T, a *Agent, env *scriptedEnv) (acts [4]string) {
 	t.Helper()
 	trainScripted(t, a, env, 4*a.params.Horizon, func() error {
-		episode := env.resets - 1
-		step := env.step - 1
 		if env.step == a.params.Horizon {
 			return nil
 		}
-		s := []float64{env.place(episode, step) + 0.5}
-		policys := a.Act(s, a.replay.goal.at(a.step-1))
-		if slices.Equal(env.actions[len(env.actions)-1], policys) {
+		episode := env.resets - 1
+		place := env.place(episode, env.step-1) // where the step began
+		goal := a.replay.goal.at(a.step - 1)
+		taken := env.actions[len(env.actions)-1]
+		if slices.Equal(taken, a.Act([]float64{place + 0.5}, goal)) {
 			acts[episode] += "p"
 		} else {
 			acts[episode] += "r"
@@ -386,57 +403,75 @@ func whoActs(t *testing.T, a *Agent, env *scriptedEnv) (acts [4]string) {
 // the probability FirstGoalDesired. Later goals are QTA's. FoundAt is the first step that ended
 // there, whichever goal was pursued.
 func TestFirstGoalDesired(t *testing.T) {
+	// The environment's goal is 0. Episodes 3 and 5 end there. In the last ten episodes it is
+	// 1000 and never reached. The agent's own goals are reached in every other step.
+	const episodes, found, unreached = 120, 4, 110
+	desired := func(e int) float64 { return float64(e / unreached * 1000) }
+	place := func(e, k int) float64 {
+		if k == 10 && (e == 3 || e == 5) {
+			return 0
+		}
+		return 1 + float64(k%2)
+	}
+	// How many of the 106 first goals in between are to be the environment's: for 0.5 the mean,
+	// 53, and three standard deviations to each side.
 	for probability, bounds := range map[float64][2]int{0.5: {38, 68}, 1: {106, 106}} {
 		a := scriptedAgent(t, fmt.Sprint("Curriculum=qta FirstGoalDesired=", probability))
-		// The environment's goal is 0. It is reached in the last step of episodes 3 and 5. In
-		// the last ten episodes it is 1000 and never reached. The agent's own goals are reached
-		// in every other step.
-		env := &scriptedEnv{
-			place: func(e, k int) float64 {
-				if k == 10 && (e == 3 || e == 5) {
-					return 0
-				}
-				return 1 + float64(k%2)
-			},
-			desired: func(e int) float64 { return float64(e / 110 * 1000) },
-		}
-		trainScripted(t, a, env, 1200, func() error {
-			if want := 40 * min(a.step/40, 1); a.FoundAt() != want {
+		env := &scriptedEnv{place: place, desired: desired}
+		trainScripted(t, a, env, 10*episodes, func() error {
+			want := 0
+			if a.step >= 10*found {
+				want = 10 * found
+			}
+			if a.FoundAt() != want {
 				t.Errorf("found at %d after step %d, want %d", a.FoundAt(), a.step, want)
 			}
 			return nil
 		})
-		first, later := 0, 0
-		for i := range 1200 {
-			desired := a.replay.goal.data[i] == env.desired(i/10)
+		first := 0 // how many first goals are the environment's
+		for _, i := range desiredSteps(a, desired) {
 			switch {
-			case desired && (i < 40 || i >= 1100):
+			case i < 10*found || i >= 10*unreached:
 				t.Errorf("probability %v: step %d pursues a goal that no step has ended at", probability, i)
-			case desired && i%10 == 0:
+			case i%10 == 0:
 				first++
-			case desired && a.replay.goal.data[i-1] != 0:
-				later++
+			default: // QTA cannot choose 0, which is achieved only where an episode ends
+				t.Errorf("probability %v: the later goal in step %d is the environment's", probability, i)
 			}
 		}
-		if first < bounds[0] || first > bounds[1] || later > 10 {
-			t.Errorf("probability %v: the environment's are %d first goals of 106, want %v, and %d later ones",
-				probability, first, bounds, later)
+		if first < bounds[0] || first > bounds[1] {
+			t.Errorf("probability %v: %d first goals of 106 are the environment's, want %v", probability, first, bounds)
 		}
 	}
+}
+
+// desiredSteps returns the steps, counted from 0, in which an agent began to pursue the
+// environment's goal. Episodes have ten steps.
+func desiredSteps(a *Agent, desired func(episode int) float64) (steps []int) {
+	goals := a.replay.goal.data
+	for i, goal := range goals {
+		begins := i%10 == 0 || goal != goals[i-1]
+		if begins && goal == desired(i/10) {
+			steps = append(steps, i)
+		}
+	}
+	return steps
 }
 
 // After an episode's first goal is reached, a random action is held: it is taken again until
 // the episode ends, or until a step with it is shorter than RandomActionHeld times the moving
 // average of all steps' lengths. The average begins at 0, and a step counts for 2 % of it.
 func TestRandomActionHeld(t *testing.T) {
-	// The goal 0 is reached in the third step of an episode; steps are 1 long
-	// but for the seventh, 0.4.
+	// The third step of an episode reaches the goal, 0. The seventh step has the length 0.4
+	// and all others 1.
 	places := []float64{3, 2, 1, 0, 1, 2, 3, 3.4, 4.4, 5.4, 6.4}
+	// The seventh step is too short once the average exceeds 0.4/RandomActionHeld. It needs
+	// five episodes to exceed 0.4/0.65, four to exceed 0.4/0.75, and three to exceed 0.4.
 	const drawn, held, dropped = "..........", "....hhhhhh", "....hhh.hh"
 	for fraction, want := range map[float64][6]string{
 		0:    {drawn, drawn, drawn, drawn, drawn, drawn},
 		0.5:  {held, held, held, held, held, held},
-		0.65: {held, held, held, held, held, dropped}, // the mean has grown to 0.4 / 0.65
+		0.65: {held, held, held, held, held, dropped},
 		0.75: {held, held, held, held, dropped, dropped},
 		1:    {held, held, held, dropped, dropped, dropped},
 	} {
@@ -466,15 +501,18 @@ func heldActions(actions []float64) (held [6]string) {
 // Only a short step with the held action ends the holding.
 func TestRandomActionHeldOn(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her RandomActionHeld=0.5")
+	trainScripted(t, a, away(), 55, nil)
 	h := a.explorer.(*heldExplorer)
-	trainScripted(t, a, &scriptedEnv{place: func(_, k int) float64 { return float64(k) }}, 55, nil)
-	for _, taken := range []bool{false, true} {
+	for _, test := range []struct {
+		taken bool // whether the latest step took the held action
+		holds bool // whether the action is held after that step
+	}{{taken: false, holds: true}, {taken: true, holds: false}} {
 		h.holding = true
-		h.taken = taken
-		h.stride = 1e9
+		h.taken = test.taken
+		h.stride = 1e9 // all steps are short beside it
 		h.afterStep(a)
-		if h.holding == taken {
-			t.Errorf("after a short step that takes the action, or not (%t), it is held: %t", taken, h.holding)
+		if h.holding != test.holds {
+			t.Errorf("a short step takes the held action: %t; it is held after that: %t, want %t", test.taken, h.holding, test.holds)
 		}
 	}
 }
@@ -483,16 +521,22 @@ func TestRandomActionHeldOn(t *testing.T) {
 // step of the episode at its goal.
 func TestRandomActionOfMEGA(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=mega RandomAction=0 RandomActionLater=0 RandomActionReached=0 RandomActionHeld=0")
-	w := a.explorer.(generalExplorer)
-	trainScripted(t, a, &scriptedEnv{place: func(int, int) float64 { return 0 }}, 25, func() error {
-		if got, want := w.probability(a), 0.1*float64(a.step%10); want > 0 && math.Abs(got-want) > 1e-15 {
+	e := a.explorer.(generalExplorer)
+	atGoal := &scriptedEnv{place: func(int, int) float64 { return 0 }}
+	trainScripted(t, a, atGoal, 25, func() error {
+		steps := a.step % 10
+		if steps == 0 {
+			return nil // the next episode's choice begins to count anew
+		}
+		want := 0.1 * float64(steps)
+		if got := e.probability(a); math.Abs(got-want) > 1e-15 {
 			t.Errorf("with MEGA: probability %v after step %d, want %v", got, a.step, want)
 		}
 		return nil
 	})
 	a.params.RandomActionReached = 0.75
-	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil || w.probability(a) != 0.75 {
-		t.Errorf("with a curriculum of its user's: probability %v, error %v", w.probability(a), err)
+	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil || e.probability(a) != 0.75 {
+		t.Errorf("with a curriculum of its user's: probability %v, want 0.75, error %v", e.probability(a), err)
 	}
 }
 
@@ -504,16 +548,15 @@ func TestUncertaintyPolyak(t *testing.T) {
 	want := each(a.pun.critics, func(c *critic) []float64 { return make([]float64, len(c.params)) })
 	for i, c := range a.pun.critics {
 		if !slices.Equal(averageOf(a)[i].params, c.params) {
-			t.Errorf("average %d is not critic %[1]d before the first update", i+1)
+			t.Errorf("before the first update the average of critic %d and its head is not equal to them", i+1)
 		}
 	}
 	for n := 1; n <= 25; n++ {
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
+		mustUpdate(t, a)
+		share := max(1-ρ, 1/float64(n)) // of the n-th update
 		for i, c := range a.pun.critics {
 			for k, v := range c.params {
-				want[i][k] += max(1-ρ, 1/float64(n)) * (float64(v) - want[i][k])
+				want[i][k] += share * (float64(v) - want[i][k])
 			}
 		}
 	}
@@ -539,7 +582,8 @@ func checkFrequency(t *testing.T, what string, count, n int, p float64) {
 	t.Helper()
 	expected := float64(n) * p
 	deviation := math.Sqrt(expected * (1 - p))
-	if math.Abs(float64(count)-expected) > 5*deviation+1e-9 {
+	const rounding = 1e-9 // of the expected count, if there is no deviation
+	if math.Abs(float64(count)-expected) > 5*deviation+rounding {
 		t.Errorf("%s: %d times of %d, want about %.1f", what, count, n, expected)
 	}
 }
@@ -562,37 +606,32 @@ func TestSurvey(t *testing.T) {
 	} {
 		a := surveyedAgent(t, p)
 		got := a.Survey(start, desired, observations, goals, samples)
-		about := goals
+		asked := goals // about which Uncertainty is asked
 		if p.UncertaintyGoal == "desired" {
-			about = slices.Repeat([][]float64{desired}, n)
+			asked = slices.Repeat([][]float64{desired}, n)
 		}
-		value := func(g []float64) float64 { return a.Value([][]float64{start}, [][]float64{g})[0] }
 		want := Survey{
-			Value:       each(goals, value),
-			Uncertainty: a.Uncertainty(observations, about, a.seed),
+			Value:       each(goals, func(g []float64) float64 { return a.Value([][]float64{start}, [][]float64{g})[0] }),
+			Uncertainty: a.Uncertainty(observations, asked, a.seed),
 			Probability: make([]float64, n),
 			Samples:     got.Samples, // TestSurveySamples checks them
 		}
-		GoalProbabilities(want.Probability, want.Uncertainty, surveyedSlope, surveyedIntercept)
+		GoalProbabilities(want.Probability, want.Uncertainty, a.params.Slope, a.params.Intercept)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		a.step = 1
-		later := a.Survey(start, desired, observations, goals, samples)
-		if slices.Equal(later.Uncertainty, got.Uncertainty) {
+		if slices.Equal(a.Survey(start, desired, observations, goals, samples).Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
 		}
 	}
 }
 
-const surveyedSlope, surveyedIntercept = 1, 0.1
-
-// surveyedAgent returns a trained agent that says it is at step 0.
+// surveyedAgent returns a trained agent that says it is at step 0. Its slope and intercept give
+// every point of a survey a probability above 0.
 func surveyedAgent(t *testing.T, p Params) *Agent {
 	t.Helper()
-	p.Slope = surveyedSlope
-	p.Intercept = surveyedIntercept
-	a := newAgent(t, tiny(p, ""), new(lineEnv).Sizes(), 5)
+	a := newAgent(t, tiny(p, "Slope=1 Intercept=0.1"), new(lineEnv).Sizes(), 5)
 	train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 35, EvalEvery: 35, Rollouts: 1})
 	a.step = 0
 	return a
@@ -608,23 +647,25 @@ func TestSurveySamples(t *testing.T) {
 	for _, k := range s.Samples {
 		counts[k]++
 	}
-	for k, q := range s.Probability {
-		checkFrequency(t, fmt.Sprint("point ", k), counts[k], samples, q)
+	for k, probability := range s.Probability {
+		checkFrequency(t, fmt.Sprint("point ", k), counts[k], samples, probability)
 	}
 }
 
 // An agent that has never trained answers questions. A question that does not fit panics.
 func TestAskUntrained(t *testing.T) {
 	a := newAgent(t, tiny(Paper(), ""), Sizes{Observation: 3, Goal: 1, Action: 2}, 1)
-	s, g := [][]float64{{1, 2, 3}}, [][]float64{{4}}
+	s := [][]float64{{1, 2, 3}}
+	g := [][]float64{{4}}
 	if ε := a.Uncertainty(s, g, 1); !(ε[0] > 0) {
-		t.Errorf("uncertainty %v", ε)
+		t.Errorf("uncertainty %v, want above 0", ε)
 	}
-	if diff := cmp.Diff(State{make([]float64, 3), make([]float64, 1), make([]float64, 1)}, a.State()); diff != "" {
+	zeros := State{Observation: make([]float64, 3), Achieved: make([]float64, 1), Desired: make([]float64, 1)}
+	if diff := cmp.Diff(zeros, a.State()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
 	mustPanic(t, "an action toward a short goal", func() { a.Act(s[0], nil) })
-	mustPanic(t, "one toward what is no number", func() { a.Act(s[0], []float64{math.NaN()}) })
+	mustPanic(t, "an action toward a goal that is no number", func() { a.Act(s[0], []float64{math.NaN()}) })
 	mustPanic(t, "one goal too many", func() { a.Value(s, slices.Repeat(g, 2)) })
 	mustPanic(t, "a short observation", func() { a.Uncertainty(g, g, 1) })
 	mustPanic(t, "a long goal", func() { a.Uncertainty(s, s, 1) })
@@ -641,10 +682,11 @@ func TestHistory(t *testing.T) {
 		return nil
 	})
 	for i, s := range states {
+		episodeStart := i / 10 * 10
 		want := State{
 			Observation: a.replay.nextObservation.at(i),
 			Achieved:    a.replay.nextAchieved.at(i),
-			Desired:     states[i/10*10].Desired,
+			Desired:     states[episodeStart].Desired,
 		}
 		if diff := cmp.Diff(want, s); diff != "" {
 			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
@@ -658,7 +700,7 @@ func TestHistoryOfHER(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her")
 	// An episode goes from 3 to the goal, 0, and stays there to its tenth step.
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}
-	trainScripted(t, a, env, 25, nil) // three episodes, the last one has five steps so far
+	trainScripted(t, a, env, 25, nil) // two episodes, and five steps of a third
 	if a.goalsSet != 3 || a.goalsReached != 3 {
 		t.Errorf("%d goals set, %d reached, want 3 and 3", a.goalsSet, a.goalsReached)
 	}
@@ -679,18 +721,22 @@ func TestHistoryOfHER(t *testing.T) {
 }
 
 // If an episode's last step reaches the goal, it counts as reached, and no other goal is set.
-// Here every second episode ends at its goal.
+// Here the first episode ends at its goal, 0, and the second one beside it.
 func TestHistoryOfLastSteps(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her")
 	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}
 	trainScripted(t, a, env, 25, func() error {
-		set := (a.step + 9) / 10
-		reached := (a.step + 10) / 20
+		set := (a.step + 9) / 10 // one in each episode that has begun
+		reached := 0
+		if a.step >= 10 {
+			reached = 1
+		}
 		if a.goalsSet != set || a.goalsReached != reached {
 			t.Errorf("step %d: %d goals set, %d reached, want %d and %d", a.step, a.goalsSet, a.goalsReached, set, reached)
 		}
-		if a.reached != (a.step == 10) {
-			t.Errorf("step %d: the goal has been reached: %t", a.step, a.reached)
+		atGoal := a.step == 10
+		if a.reached != atGoal {
+			t.Errorf("step %d: the goal has been reached: %t, want %t", a.step, a.reached, atGoal)
 		}
 		return nil
 	})
@@ -702,9 +748,9 @@ func TestHistoryCopies(t *testing.T) {
 	a := agentAfter(t, tiny(Beyond(), ""), steps)
 	before := marshal(t, a)
 	s := a.State()
-	shown := append(a.Goals(0, steps), s.Observation, s.Achieved, s.Desired, a.Achieved(0), a.Observation(steps))
-	for _, x := range shown {
-		x[0] = -1
+	answers := append(a.Goals(0, steps), s.Observation, s.Achieved, s.Desired, a.Achieved(0), a.Observation(steps))
+	for _, answer := range answers {
+		answer[0] = -1
 	}
 	a.Evaluations()[0].Step = -1
 	sameState(t, "after its answers were overwritten", before, a)

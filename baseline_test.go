@@ -6,32 +6,43 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// naivePriority returns the priority of a row by updateNetworks: the heads' deviation, or with
-// td the critics' mean distance from their targets.
-func naivePriority(p *Params, row recordedRow) (priority float64) {
+// naivePriority returns the priority of a row from the networks before the update. With
+// Replay=per it is the heads' deviation, and with Replay=td the critics' mean distance from
+// their targets.
+func naivePriority(p *Params, row recordedRow) float64 {
 	if p.Replay == "per" {
-		return twinSampleDeviation(each(updateNetworks.heads[:], func(head linear) float64 {
+		predictions := each(updateNetworks.heads[:], func(head linear) float64 {
 			return head.at(row.s, row.g, row.a)
-		}))
+		})
+		return twinSampleDeviation(predictions)
 	}
+	distance := 0.0
 	for i := range p.Critics {
 		y := row.y
-		if p.Uncertainty != "pun" { // each critic has its own
-			own := row.r + 0.5*updateNetworks.targetCritics[i].at(row.next, row.nextG, row.nextA)
-			y = math.Max(-2, math.Min(own, 0))
+		if p.Uncertainty != "pun" { // each critic has its own target
+			y = row.r + updateDiscount*updateNetworks.targetCritics[i].at(row.next, row.nextG, row.nextA)
+			y = min(max(y, updateLowest), 0)
 		}
 		q := updateNetworks.critics[i].at(row.s, row.g, row.a)
-		priority += math.Abs(q-y) / float64(p.Critics)
+		distance += math.Abs(q - y)
 	}
-	return priority
+	return distance / float64(p.Critics)
 }
 
-// An update sets the priorities of its minibatch, by the networks before the update. If a
+// nearNumber is near for one number.
+func nearNumber(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	near(t, what, []float32{float32(got)}, []float64{want})
+}
+
+// An update sets the priorities of its minibatch from the networks before the update. If a
 // transition comes twice, the later priority counts.
 func TestPriorities(t *testing.T) {
+	const α = 0.6
 	for _, changes := range []string{
 		"Replay=per",
 		"Replay=per PredictiveGradient=head",
@@ -43,66 +54,75 @@ func TestPriorities(t *testing.T) {
 		"Replay=td Uncertainty=bootstrap",
 		"Replay=td Curriculum=her Critics=1",
 	} {
-		a := threeEpisodes(t, "PriorityAlpha=0.6 CriticRate=0.1 PredictiveRate=0.1 "+changes)
-		largest := 1.0
-		latest := map[int]float64{} // of each transition
+		// At these rates the networks after the update give other priorities.
+		a := threeEpisodes(t, fmt.Sprint("CriticRate=0.1 PredictiveRate=0.1 PriorityAlpha=", α, " ", changes))
+		priorities := map[int]float64{} // by transition
+		largest := 1.0                  // as in a new replay
 		for _, row := range minibatchesOf(t, a, 1)[0] {
 			priority := naivePriority(&a.params, row)
-			latest[row.transition] = priority
-			largest = math.Max(largest, priority)
+			priorities[row.transition] = priority
+			largest = max(largest, priority)
 		}
 		s := prioritiesOf(a)
-		for i, priority := range latest {
-			what := fmt.Sprintf("%s: weight of transition %d", changes, i)
-			near(t, what, []float32{float32(s.tree.values()[i])}, []float64{math.Pow(priority, 0.6)})
+		weights := s.tree.values()
+		for i, priority := range priorities {
+			what := fmt.Sprintf("%s: weight of transition %d, its priority to the power of %v", changes, i, α)
+			nearNumber(t, what, weights[i], math.Pow(priority, α))
 		}
-		near(t, changes+": the largest", []float32{float32(s.largest)}, []float64{largest})
+		nearNumber(t, changes+": the largest priority", s.largest, largest)
 	}
 }
 
-// With MEGA's or VDS's learner the target networks move in every 40th update.
+// With MEGA's or VDS's learner the target networks move in every 40th update and in no other.
 func TestTargetEvery(t *testing.T) {
+	const every = 40
 	for _, learner := range []string{"mega", "vds"} {
 		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), 40)
-		targets := [][]float32{a.policy.target.params, a.pun.critics[0].target.params, a.pun.critics[2].target.params}
-		for update := 1; update <= 81; update++ {
-			before := each(targets, slices.Clone[[]float32])
-			if err := a.update(); err != nil {
-				t.Fatal(err)
-			}
-			for i := range targets {
-				moved := !slices.Equal(before[i], targets[i])
-				if moved != (update%40 == 0) {
-					t.Errorf("%s: update %d moves target network %d: %t", learner, update, i, moved)
+		before := networks(a)
+		for update := 1; update <= 2*every+1; update++ {
+			mustUpdate(t, a)
+			after := networks(a)
+			for name, params := range after {
+				if !strings.HasPrefix(name, "target") {
+					continue
+				}
+				due := update%every == 0
+				if moved := !slices.Equal(before[name], params); moved != due {
+					t.Errorf("%s: update %d moves the %s: %t, want %t", learner, update, name, moved, due)
 				}
 			}
+			before = after
 		}
 	}
 }
 
 // Only the critics draw by priority. The authors' heads and policy, and VDS, draw minibatches
-// of their own, with all transitions and weights of one.
+// of their own, in which any transition may be. Their weights are 1.
 func TestOwnDraws(t *testing.T) {
-	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), 40)
-	for i := range 40 { // only transition 7 keeps its priority
-		if i != 7 {
+	const transitions, kept = 40, 7 // only transition 7 keeps its priority
+	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), transitions)
+	for i := range transitions {
+		if i != kept {
 			prioritiesOf(a).tree.set(i, 0)
 		}
 	}
-	v := a.curriculum.(*vdsCurriculum)
-	l := learnerOf(a).(*authorsLearner)
-	if err := errors.Join(a.update(), v.endEpisode(a)); err != nil {
+	vds := a.curriculum.(*vdsCurriculum)
+	learner := learnerOf(a).(*authorsLearner)
+	mustUpdate(t, a)
+	if err := vds.endEpisode(a); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, i := range a.batch.transitions {
-		if i != 7 {
+		if i != kept {
 			t.Errorf("the critics learn from transition %d, whose priority is 0", i)
 		}
 	}
-	for name, b := range map[string]*batch{"heads": &l.headBatch, "policy": &l.policyBatch, "VDS": &v.batch} {
-		drawn := slices.Compact(slices.Sorted(slices.Values(b.transitions)))
-		if len(drawn) < 5 {
-			t.Errorf("the minibatch of %s has transitions %v only", name, drawn)
+	own := map[string]*batch{"heads": &learner.headBatch, "policy": &learner.policyBatch, "VDS": &vds.batch}
+	for name, b := range own {
+		different := slices.Compact(slices.Sorted(slices.Values(b.transitions)))
+		if len(different) < 5 { // of the minibatch's 16 rows or more
+			t.Errorf("the minibatch of %s has only the transitions %v: it is drawn by priority", name, different)
 		}
 		if slices.Min(b.w) != 1 || slices.Max(b.w) != 1 {
 			t.Errorf("the minibatch of %s has weights %v, want 1", name, b.w)
@@ -110,80 +130,59 @@ func TestOwnDraws(t *testing.T) {
 	}
 }
 
-// The authors' heads learn from transitions with the goals that were pursued. An episode is
-// drawn first. So the running episode's only transition has a chance of one in five.
+// The authors' heads learn from transitions with the goals that were pursued. Their draws
+// choose an episode first, and all episodes are equally likely. So the running episode comes
+// in one of five draws, although it has only one transition.
 func TestAuthorsHeadBatch(t *testing.T) {
-	a, _ := walked(t, tiny(Authors(), ""), 41)
+	const updates = 200
+	const latest = 40 // after four episodes of ten steps
+	a, _ := walked(t, tiny(Authors(), ""), latest+1)
 	b := &learnerOf(a).(*authorsLearner).headBatch
-	latest := 0
-	for range 200 {
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
+	draws := 0
+	for range updates {
+		mustUpdate(t, a)
 		for row, i := range b.transitions {
-			if i == 40 {
-				latest++
+			if i == latest {
+				draws++
 			}
-			if !slices.Equal(b.x.row(row)[2:4], float32s(a.replay.goal.at(i))) {
+			goal := b.x.row(row)[2:4] // after an observation of two numbers
+			if !slices.Equal(goal, float32s(a.replay.goal.at(i))) {
 				t.Fatalf("the authors' heads learn from transition %d with another goal than was pursued", i)
 			}
 		}
 	}
-	checkFrequency(t, "authors' heads: the running episode's transition", latest, 200*len(b.transitions), 0.2)
+	checkFrequency(t, "authors' heads: the running episode's transition", draws, updates*len(b.transitions), 1./5)
 }
 
-// An update of the authors' learner stops at the first minibatch that cannot be drawn.
+// If the critics' minibatch cannot be drawn, an update of the authors' learner ends there.
 func TestAuthorsDrawErrors(t *testing.T) {
 	a, _ := walked(t, tiny(Authors(), ""), 40)
 	a.env = &lineEnv{onReward: func(*lineEnv, []float64, []float64, float64) float64 { return 0.5 }}
 	err := a.update()
 	var broken *EnvError
-	if b := learnerOf(a).(*authorsLearner).headBatch; !errors.As(err, &broken) || b.r != nil {
-		t.Errorf("after error %v in the critics' minibatch, the heads' is drawn: %v", err, b.r)
+	if !errors.As(err, &broken) {
+		t.Errorf("error %v, want an EnvError: a reward is neither 0 nor -1", err)
+	}
+	if b := learnerOf(a).(*authorsLearner).headBatch; b.r != nil {
+		t.Error("the heads' minibatch is drawn after an error in the critics' minibatch")
 	}
 	if a.updates != 0 {
-		t.Errorf("an update without minibatches is counted")
+		t.Error("an update without minibatches is counted")
 	}
 }
 
 // An update of the authors' learner moves the critics first. Then it moves their targets, the
 // heads, the policy, and the policy's target.
 func TestAuthorsOrder(t *testing.T) {
-	a, _ := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become what they follow
-	w := float64Copies(a)
-	if err := a.update(); err != nil {
-		t.Fatal(err)
-	}
-	l := learnerOf(a).(*authorsLearner)
+	a, _ := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become equal to what they follow
+	before := float64Copies(a)
+	mustUpdate(t, a)
+	checkAuthorsCritics(t, a, before)
 
-	var criticLoss, headLoss float64
-	for i, c := range a.pun.critics {
-		what := fmt.Sprintf("the authors' order: critic %d ", i+1)
-		φ := twinParams(w.critics[i]...)
-		want := numericGradient(φ, func() float64 { return twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) })
-		nearGradient(t, what+"moves first, from the networks before the update", firstGradient(c.adam)[:len(φ)], want)
-
-		between := c.target.float64Copy() // the critic when its target followed, before the heads' step
-		// The heads' optimizer moves the backbone, too.
-		params := append(twinParams(between...), twinParams(w.heads[i])...)
-		want = numericGradient(params, func() float64 {
-			return twinHeadLoss(a.pun.heads, between, w.heads[i], &l.headBatch, i, twinNorm)
-		})
-		nearGradient(t, what+"moves with its head after its target has followed it", firstGradient(c.headAdam), want)
-		if slices.Equal(c.target.params, c.q.params) {
-			t.Errorf("%sis not moved with its head after its target has followed it", what)
-		}
-		criticLoss += twinCriticLoss(a.pun.heads, w.critics[i], &a.batch, i) / 3
-		headLoss += twinHeadLoss(a.pun.heads, between, w.heads[i], &l.headBatch, i, twinNorm) / 3
-	}
-	got := []float64{a.losses.critic, a.losses.head}
-	near(t, "the authors' losses", float32s(got), []float64{criticLoss, headLoss})
-
-	for i, c := range a.pun.critics {
-		w.critics[i] = c.q.float64Copy()
-	}
-	want := numericGradient(twinParams(w.actor...), func() float64 {
-		return twinPolicyLoss(w.actor, w.critics, l.policyBatch.x, a.params.ActionL2)
+	after := float64Copies(a)
+	x := learnerOf(a).(*authorsLearner).policyBatch.x
+	want := numericGradient(twinParams(before.actor...), func() float64 {
+		return twinPolicyLoss(before.actor, after.critics, x, a.params.ActionL2)
 	})
 	nearGradient(t, "the authors' order: the policy moves after the heads", firstGradient(a.policy.adam), want)
 	if !slices.Equal(a.policy.target.params, a.policy.net.params) {
@@ -191,42 +190,77 @@ func TestAuthorsOrder(t *testing.T) {
 	}
 }
 
-// The authors' targets use the target policy's action with noise. The stream of learning gives
-// the noise and then the pair M.
-func TestAuthorsTargets(t *testing.T) {
-	a, _ := walked(t, tiny(Authors(), "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1"), 50) // nothing moves
-	moveTargets(a)
-	drawn := *a.learning.pcg
-	learning := stream{rand.New(&drawn), &drawn}
-	if err := a.update(); err != nil {
-		t.Fatal(err)
-	}
+// checkAuthorsCritics compares the losses and the gradients of critics and heads in an
+// agent's first update with the twin's. In that update targets become equal to what they
+// follow.
+func checkAuthorsCritics(t *testing.T, a *Agent, before float64Networks) {
+	t.Helper()
+	headBatch := &learnerOf(a).(*authorsLearner).headBatch
+	var losses struct{ critic, head float64 }
+	for i, c := range a.pun.critics {
+		what := fmt.Sprintf("the authors' order: critic %d ", i+1)
+		criticLoss := func() float64 { return twinCriticLoss(a.pun.heads, before.critics[i], &a.batch, i) }
+		want := numericGradient(twinParams(before.critics[i]...), criticLoss)
+		got := firstGradient(c.adam)[:len(want)] // without the head's part
+		nearGradient(t, what+"moves first, from the networks before the update", got, want)
 
-	b := &a.batch
-	actor := a.policy.target.float64Copy()
-	for row := range b.next.rows {
-		next := float64s(b.next.row(row))
-		want := twinAct(actor, next[:2], next[2:4])
-		for c := range want {
-			noise := math.Max(-0.5, math.Min(0.2*normal(learning.Rand), 0.5))
-			want[c] = math.Max(-1, math.Min(want[c]+noise, 1))
+		between := c.target.float64Copy() // the critic when its target followed it
+		headLoss := func() float64 {
+			return twinHeadLoss(a.pun.heads, between, before.heads[i], headBatch, i, twinNorm)
 		}
-		near(t, "the authors' targets: the target policy's action with noise of the stream of learning", b.next.row(row)[4:], want)
+		// The heads' optimizer moves the backbone, too.
+		moved := append(twinParams(between...), twinParams(before.heads[i])...)
+		want = numericGradient(moved, headLoss)
+		nearGradient(t, what+"moves with its head after its target has followed it", firstGradient(c.headAdam), want)
+		if slices.Equal(c.target.params, c.q.params) {
+			t.Errorf("%sis not moved with its head after its target has followed it", what)
+		}
+		losses.critic += criticLoss() / 3
+		losses.head += headLoss() / 3
+	}
+	nearNumber(t, "the authors' loss of critics", a.losses.critic, losses.critic)
+	nearNumber(t, "the authors' loss of heads", a.losses.head, losses.head)
+}
+
+// nothingMoves are changes with which an update computes gradients and moves no network.
+const nothingMoves = "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1 "
+
+// The authors' targets use the target policy's action with noise. The stream of learning gives
+// the noise of all rows and then the pair M.
+func TestAuthorsTargets(t *testing.T) {
+	const deviation, largest = 0.2, 0.5 // of the noise
+	a, _ := walked(t, tiny(Authors(), nothingMoves), 50)
+	moveTargets(a)
+	pcg := *a.learning.pcg // a copy, from before the update
+	learning := stream{rand.New(&pcg), &pcg}
+	mustUpdate(t, a)
+
+	actor := a.policy.target.float64Copy()
+	for row := range a.batch.next.rows {
+		next := a.batch.next.row(row) // s', g and a', two numbers each
+		x := float64s(next)
+		want := twinAct(actor, x[:2], x[2:4])
+		for c := range want {
+			noise := min(max(deviation*normal(learning.Rand), -largest), largest)
+			want[c] = min(max(want[c]+noise, -1), 1)
+		}
+		near(t, "the authors' targets: the target policy's action with noise of the stream of learning", next[4:], want)
 	}
 	drawPair(learning, 3)
-	if drawn != *a.learning.pcg {
+	if pcg != *a.learning.pcg {
 		t.Error("the authors' targets: the stream of learning has given other numbers than the noise and then M")
 	}
 	if a.pun.lowest != -150 {
-		t.Errorf("the authors' targets: the least return is %v, want -150", a.pun.lowest)
+		t.Errorf("the authors' targets: the least return is %v, want the -150 of their code", a.pun.lowest)
 	}
 }
 
-// The stride of a held action is a moving average of the lengths of steps.
+// The stride of a held action is a moving average of the lengths of steps. A step counts for
+// 2 % of it.
 func TestHeldStride(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "RandomActionHeld=0.5"), 15)
-	from := a.replay.achieved.at(14)
-	copy(a.achieved, []float64{from[0] + 0.3, from[1] - 0.4})
+	from := a.replay.achieved.at(14)                          // where the latest step began
+	copy(a.achieved, []float64{from[0] + 0.3, from[1] - 0.4}) // a step of length 0.5
 	h := a.explorer.(*heldExplorer)
 	h.stride = 1
 	h.afterStep(a)
@@ -240,20 +274,22 @@ func moments(x []float64) (mean, deviation float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
 	}
+	variance := 0.0
 	for _, v := range x {
-		deviation += (v - mean) * (v - mean) / float64(len(x))
+		variance += (v - mean) * (v - mean) / float64(len(x))
 	}
-	return mean, math.Sqrt(deviation)
+	return mean, math.Sqrt(variance)
 }
 
-// The noise of Figure 4 has the same deviation for every uncertainty.
+// The noise of Figure 4 has the mean 0 and the standard deviation UncertaintyNoise, in the
+// uncertainties' own unit.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
 	a, _ := walked(t, tiny(Beyond(), ""), 40)
 	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
-	estimate := func(σ float64) []float64 {
-		a.params.UncertaintyNoise = σ
-		c := candidates{states: points, goals: points, now: a.observation, desired: a.desired}
+	c := candidates{states: points, goals: points, now: a.observation, desired: a.desired}
+	estimate := func(noise float64) []float64 {
+		a.params.UncertaintyNoise = noise
 		return newEstimator(&a.params, a.pun).uncertainty(a, c, newStream(1, forGoals))
 	}
 	noise := estimate(σ)
@@ -261,21 +297,23 @@ func TestUncertaintyNoise(t *testing.T) {
 		noise[k] -= ε
 	}
 	mean, deviation := moments(noise)
+	// The sample's mean deviates by σ/√n and its deviation by σ/√(2n), which is 0.7 % of σ.
 	if math.Abs(mean) > 5*σ/math.Sqrt(n) || math.Abs(deviation/σ-1) > 0.04 {
-		t.Errorf("the noise is %v ± %v, want ± %v", mean, deviation, σ)
+		t.Errorf("the noise is %v ± %v, want 0 ± %v", mean, deviation, σ)
 	}
 }
 
 // MEGA's learner limits the elements of every gradient to 5 before Adam sees them. Others
-// have no limit.
+// have no limit. A NaN stays, so that the update reports it.
 func TestGradientClip(t *testing.T) {
+	const small = 1e-6 // a limit that some elements of every gradient exceed, up and down
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
 		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
 		l := learnerOf(a).(*generalLearner)
 		if l.limit != want {
 			t.Errorf("%s: the limit is %v, want %v", learner, l.limit, want)
 		}
-		l.limit = 1e-6
+		l.limit = small
 		if err := l.update(a); err != nil {
 			t.Fatal(err)
 		}
@@ -283,17 +321,17 @@ func TestGradientClip(t *testing.T) {
 		for _, c := range a.pun.critics {
 			gradients = append(gradients, c.gradient.params)
 		}
-		for i, g := range gradients {
-			low := slices.Min(g)
-			high := slices.Max(g)
-			if high != 1e-6 || low != -1e-6 {
-				t.Errorf("%s: gradient %d, limited to 1e-6, is from %v to %v", learner, i, low, high)
+		for i, gradient := range gradients {
+			low := slices.Min(gradient)
+			high := slices.Max(gradient)
+			if low != -small || high != small {
+				t.Errorf("%s: gradient %d, limited to %v, is from %v to %v", learner, i, small, low, high)
 			}
 		}
 	}
 	nan := []float32{float32(math.NaN())}
 	(&generalLearner{limit: 1}).clip(nan)
-	if nan[0] == nan[0] {
+	if !math.IsNaN(float64(nan[0])) {
 		t.Errorf("the limit turns NaN into %v; it has to stay", nan[0])
 	}
 }
@@ -301,9 +339,9 @@ func TestGradientClip(t *testing.T) {
 // smooth adds noise of at most 0.5 to an action, and leaves the action in its bounds.
 // TestAuthorsTargets checks the noise's deviation.
 func TestSmooth(t *testing.T) {
-	const n = 1000
+	const n = 1000 // enough for noise beyond the limit, which is 2.5 deviations
 	rng := rand.New(rand.NewPCG(1, 0))
-	noise := make([]float32, n)
+	noise := make([]float32, n) // added to actions of 0
 	smooth(noise, targetNoise, rng)
 	if high := slices.Max(noise); high != 0.5 {
 		t.Errorf("the largest noise is %v, want 0.5", high)
@@ -315,63 +353,58 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
-// stepsOf returns how many steps t an optimizer has taken. It keeps β₁ᵗ.
-func stepsOf(m *adam) int { return int(math.Round(math.Log(m.power1) / math.Log(adamBeta1))) }
-
 // A mask is a fair coin. The masks of two critics, of two transitions and of two seeds are
 // independent.
 func TestMasks(t *testing.T) {
-	const n, seed, c = 20000, 1 << 63, 1
-	one := 0
-	both := map[string]int{}
+	const n, seed, critic = 20_000, 1 << 63, 1
+	in := 0
+	inBoth := map[string]int{} // how often also in the mask of another critic, transition or seed
 	for i := range n {
-		if !inMask(seed, i, c) {
+		if !inMask(seed, i, critic) {
 			continue
 		}
-		one++
-		for other, in := range map[string]bool{
-			"critic":                inMask(seed, i, c+1),
-			"transition":            inMask(seed, i+1, c),
-			"transition and critic": inMask(seed, i+1, c-1),
-			"transition of 64 more": inMask(seed, i+64, c),
-			"seed":                  inMask(seed+1, i, c),
+		in++
+		for other, inOther := range map[string]bool{
+			"critic":                    inMask(seed, i, critic+1),
+			"transition":                inMask(seed, i+1, critic),
+			"transition and critic":     inMask(seed, i+1, critic-1),
+			"transition, 64 further on": inMask(seed, i+64, critic),
+			"seed":                      inMask(seed+1, i, critic),
 		} {
-			if in {
-				both[other]++
-			}
+			inBoth[other] += count(inOther)
 		}
 	}
-	checkFrequency(t, "one mask", one, n, 0.5)
-	for other, count := range both {
-		checkFrequency(t, "a mask and that of another "+other, count, n, 0.25)
+	checkFrequency(t, "in a mask", in, n, 1./2)
+	for other, together := range inBoth {
+		checkFrequency(t, "in a mask and in the mask of another "+other, together, n, 1./4)
 	}
 }
 
 // A bootstrapped critic learns only from transitions in its mask, also in the running episode.
 func TestMaskedWeights(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "Uncertainty=bootstrap Replay=per"), 45)
-	prioritiesOf(a).tree.set(40, 40) // the running episode's first, in half of the draws
-	if err := a.update(); err != nil {
-		t.Fatal(err)
-	}
-	for k := range a.pun.critics {
-		_, w := a.pun.heads.criticTargets(k, &a.batch)
+	// About half of the draws are the running episode's first transition: it weighs 40, and
+	// the 44 others weigh 1 each.
+	prioritiesOf(a).tree.set(40, 40)
+	mustUpdate(t, a)
+	for critic := range a.pun.critics {
+		_, w := a.pun.heads.criticTargets(critic, &a.batch)
 		for row, i := range a.batch.transitions {
-			if in := inMask(a.seed, i, k); (w[row] > 0) != in {
-				t.Errorf("transition %d in the mask of critic %d: %t, weight %v", i, k, in, w[row])
+			in := inMask(a.seed, i, critic)
+			if learns := w[row] > 0; learns != in {
+				t.Errorf("transition %d is in the mask of critic %d: %t, but has the weight %v", i, critic, in, w[row])
 			}
 		}
 	}
 }
 
-// twinVariance returns the variance for a head's raw output z.
-func twinVariance(z float64) float64 { return math.Log1p(math.Exp(z)) + 1e-6 }
-
-// twinGaussian returns the loss of one row. p has the means and, last, the raw variance.
+// twinGaussian returns gaussianLoss for one row, where s is s'. p has the predicted means,
+// and after them the raw variance.
 func twinGaussian(p, s []float64) (loss float64) {
-	variance := twinVariance(p[len(s)])
+	variance := math.Log1p(math.Exp(p[len(s)])) + 1e-6
 	for c := range s {
-		loss += (math.Pow(s[c]-p[c], 2)/variance + math.Log(variance)) / float64(len(s))
+		term := math.Pow(s[c]-p[c], 2)/variance + math.Log(variance)
+		loss += term / float64(len(s))
 	}
 	return loss
 }
@@ -383,24 +416,44 @@ type float64Networks struct {
 	actor   float64Net
 }
 
+// float64Copies returns an agent's networks. With Uncertainty=bootstrap the critics share the
+// memory of the first one's backbone, so that a change of the backbone changes all critics.
 func float64Copies(a *Agent) float64Networks {
 	w := float64Networks{actor: a.policy.net.float64Copy()}
 	for _, c := range a.pun.critics {
 		w.critics = append(w.critics, c.q.float64Copy())
 		w.heads = append(w.heads, c.head.float64Copy())
 	}
-	if a.params.Uncertainty == "bootstrap" { // one backbone
+	if a.params.Uncertainty == "bootstrap" {
+		shared := w.critics[0][:a.params.HiddenLayers]
 		for i, c := range w.critics {
-			w.critics[i] = append(slices.Clone(w.critics[0][:2]), c[2])
+			w.critics[i] = slices.Concat(shared, c[len(shared):])
 		}
 	}
 	return w
+}
+
+// criticLoss returns the sum of all critics' losses on a minibatch.
+func (w *float64Networks) criticLoss(h heads, b *batch) (sum float64) {
+	for i, c := range w.critics {
+		sum += twinCriticLoss(h, c, b, i)
+	}
+	return sum
+}
+
+// headLoss returns the sum of all heads' losses on a minibatch. rowLoss is the loss of a row.
+func (w *float64Networks) headLoss(h heads, b *batch, rowLoss func(p, s []float64) float64) (sum float64) {
+	for i, c := range w.critics {
+		sum += twinHeadLoss(h, c, w.heads[i], b, i, rowLoss)
+	}
+	return sum
 }
 
 // An update's gradients are the numeric gradients of the twin's losses for its minibatch,
 // whether the gradient of Equation 4 enters the backbone or not. Only the critics' loss has
 // weights (R2).
 func TestGradients(t *testing.T) {
+	const transitions = 50
 	for _, changes := range []string{
 		"Uncertainty=bootstrap",
 		"Uncertainty=bootstrap PredictiveGradient=head",
@@ -410,18 +463,18 @@ func TestGradients(t *testing.T) {
 		"PredictiveGradient=head Replay=per",
 		"Learner=mega",
 	} {
-		a, _ := walked(t, tiny(Beyond(), "CriticRate=0 PredictiveRate=0 ActorRate=0 "+changes), 50) // nothing moves
-		if a.params.Replay == "per" {
+		a, _ := walked(t, tiny(Beyond(), nothingMoves+changes), transitions)
+		prioritized := a.params.Replay == "per"
+		if prioritized {
 			// With equal priorities all weights would be 1.
-			for i := range 50 {
+			for i := range transitions {
 				prioritiesOf(a).set(i, float64(1+i%7))
 			}
 		}
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
-		if differ := slices.Min(a.batch.w) < slices.Max(a.batch.w); differ != (a.params.Replay == "per") {
-			t.Errorf("%s: weights %v", changes, a.batch.w)
+		mustUpdate(t, a)
+		differ := slices.Min(a.batch.w) < slices.Max(a.batch.w)
+		if differ != prioritized {
+			t.Errorf("%s: the weights %v differ: %t, want %t", changes, a.batch.w, differ, prioritized)
 		}
 		// The policy's step has put its own actions in the place of those that were taken.
 		for row, i := range a.batch.transitions {
@@ -429,7 +482,7 @@ func TestGradients(t *testing.T) {
 		}
 
 		w := float64Copies(a)
-		checkGradients(t, changes, a, w)
+		checkGradients(t, changes, a, &w)
 		want := numericGradient(twinParams(w.actor...), func() float64 {
 			return twinPolicyLoss(w.actor, w.critics, a.batch.x, a.params.ActionL2)
 		})
@@ -439,51 +492,44 @@ func TestGradients(t *testing.T) {
 
 // checkGradients compares the losses of an update with the twin's, and the gradients of
 // critics and heads with the numeric gradients of the twin's losses. It differentiates the
-// sums over all critics: a shared backbone takes part in each term, and a critic with its own
-// backbone in one.
-func checkGradients(t *testing.T, what string, a *Agent, w float64Networks) {
+// sums over all critics: each term depends on a shared backbone, and only one term on a
+// critic's own backbone.
+func checkGradients(t *testing.T, what string, a *Agent, w *float64Networks) {
 	t.Helper()
 	rowLoss := twinSquare
 	if a.params.Uncertainty == "ensemble" {
 		rowLoss = twinGaussian
 	}
-	criticLoss := func() (sum float64) {
-		for i, c := range w.critics {
-			sum += twinCriticLoss(a.pun.heads, c, &a.batch, i)
-		}
-		return sum
-	}
-	headLoss := func() (sum float64) {
-		for i, c := range w.critics {
-			sum += twinHeadLoss(a.pun.heads, c, w.heads[i], &a.batch, i, rowLoss)
-		}
-		return sum
-	}
-	loss := criticLoss
-	if a.params.PredictiveGradient == "joint" { // Equation 4's gradient enters the critics
-		loss = func() float64 { return criticLoss() + headLoss() }
+	criticLoss := func() float64 { return w.criticLoss(a.pun.heads, &a.batch) }
+	headLoss := func() float64 { return w.headLoss(a.pun.heads, &a.batch, rowLoss) }
+	descended := criticLoss // by the critics
+	if a.params.PredictiveGradient == "joint" {
+		descended = func() float64 { return criticLoss() + headLoss() }
 	}
 
 	// The update's losses are means over three critics.
-	got := []float64{3 * a.losses.critic, 3 * a.losses.head}
-	near(t, what+": losses", float32s(got), []float64{criticLoss(), headLoss()})
+	nearNumber(t, what+": sum of the critics' losses", 3*a.losses.critic, criticLoss())
+	nearNumber(t, what+": sum of the heads' losses", 3*a.losses.head, headLoss())
 	for i, c := range a.pun.critics {
 		name := fmt.Sprintf("%s: critic %d", what, i+1)
-		nearGradient(t, name, firstGradient(c.adam), numericGradient(twinParams(w.critics[i]...), loss))
+		nearGradient(t, name, firstGradient(c.adam), numericGradient(twinParams(w.critics[i]...), descended))
 		nearGradient(t, name+"'s head", firstGradient(c.headAdam), numericGradient(twinParams(w.heads[i]), headLoss))
 	}
 }
 
-// twinPolicyLoss returns the policy's loss for a minibatch. The rows of x are s, g and a.
+// twinPolicyLoss returns the policy's loss for a minibatch: the cost of its actions, less the
+// mean of the critics' values of them. The rows of x begin with s and g.
 func twinPolicyLoss(actor float64Net, critics []float64Net, x matrix, l2 float64) (loss float64) {
+	n := float64(x.rows)
 	for k := range x.rows {
 		s := float64s(x.row(k)[:2])
 		g := float64s(x.row(k)[2:4])
 		action := twinAct(actor, s, g)
 		for _, c := range critics {
-			loss -= twinValue(c, s, g, action) / float64(x.rows*len(critics))
+			loss -= twinValue(c, s, g, action) / float64(len(critics)) / n
 		}
-		loss += l2 * (action[0]*action[0] + action[1]*action[1]) / 2 / float64(x.rows)
+		meanSquare := (action[0]*action[0] + action[1]*action[1]) / 2
+		loss += l2 * meanSquare / n
 	}
 	return loss
 }
@@ -491,10 +537,11 @@ func twinPolicyLoss(actor float64Net, critics []float64Net, x matrix, l2 float64
 // The loss is finite for the smallest and for the largest variance. For the smallest it is the
 // twin's.
 func TestGaussianLoss(t *testing.T) {
+	const mean, next = 1, 2                                       // what is predicted, and s'
+	least := twinGaussian([]float64{mean, -800}, []float64{next}) // its variance is the floor
 	for _, z := range []float32{-1e30, -800, 800, 1e30} {
-		dp := make([]float32, 2)
-		loss := gaussianLoss(dp, []float32{1, z}, []float32{2}, 1)
-		least := twinGaussian([]float64{1, -800}, []float64{2})
+		dp := make([]float32, 2) // with respect to the mean and z
+		loss := gaussianLoss(dp, []float32{mean, z}, []float32{next}, 1)
 		if !finite(loss + float64(dp[0]) + float64(dp[1])) {
 			t.Errorf("raw variance %v: loss %v and gradient %v are not finite", z, loss, dp)
 		}
@@ -505,6 +552,8 @@ func TestGaussianLoss(t *testing.T) {
 }
 
 // The norm has no gradient where a prediction has no error. There predictiveNorm returns 0.
+// Here the errors of two rows are (0, 0) and (3, 4), so the mean norm is 5/2. The gradient of
+// the second row is (3, 4)/5, divided by the two rows.
 func TestNormAtZero(t *testing.T) {
 	dp := []float32{1, 1, 1, 1}
 	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
@@ -513,11 +562,12 @@ func TestNormAtZero(t *testing.T) {
 	}
 }
 
-// numberedAgent returns an agent of MEGA's after n transitions. Transition i led from a
-// place where i-1 was achieved to one where i was, in pursuit of goal -1-i.
-func numberedAgent(t *testing.T, n, horizon int) *Agent {
+// numberedAgent returns an agent with the curriculum MEGA after n transitions, in episodes of
+// five. Transition i led from a place where i-1 was achieved to one where i was, in pursuit of
+// goal -1-i.
+func numberedAgent(t *testing.T, n int) *Agent {
 	t.Helper()
-	a := newAgent(t, tiny(Beyond(), fmt.Sprint("Curriculum=mega Horizon=", horizon)), Sizes{2, 1, 3}, 1)
+	a := newAgent(t, tiny(Beyond(), "Curriculum=mega Horizon=5"), Sizes{Observation: 2, Goal: 1, Action: 3}, 1)
 	for i := range n {
 		x := float64(i)
 		next := State{Observation: []float64{x + 1, x + 1}, Achieved: []float64{x}}
@@ -527,15 +577,16 @@ func numberedAgent(t *testing.T, n, horizon int) *Agent {
 	return a
 }
 
-// The density is the one that the vectors kde check, in coordinates standardized over its
-// points. Far away two densities still have an order.
+// MEGA's density standardizes coordinates by the mean and the deviation of its points. There
+// it is logDensity, which the golden vectors kde check. Far away two densities still have an
+// order.
 func TestMEGADensity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	var d kernelDensity
-	var points []float64
+	var points []float64 // three coordinates each; the last has no deviation
 	for range 50 {
-		points = append(points, 5*rng.NormFloat64()-3, rng.Float64(), 7) // the last has no deviation
+		points = append(points, 5*rng.NormFloat64()-3, rng.Float64(), 7)
 	}
+	var d kernelDensity
 	d.fit(slices.Clone(points), 3)
 	for c := range 3 {
 		var column []float64
@@ -543,54 +594,59 @@ func TestMEGADensity(t *testing.T) {
 			column = append(column, points[i])
 		}
 		mean, deviation := moments(column)
-		near(t, "mean and deviation", float32s([]float64{d.mean[c], d.std[c]}), []float64{mean, deviation + 1e-4})
+		nearNumber(t, "mean", d.mean[c], mean)
+		nearNumber(t, "deviation, with a floor added", d.std[c], deviation+1e-4)
 		if want := (points[c] - d.mean[c]) / d.std[c]; d.points[c] != want {
 			t.Errorf("coordinate %d is standardized to %v, want %v", c, d.points[c], want)
 		}
 	}
-	if got, want := d.log(points[:3]), logDensity(d.points, d.points[:3], 0.1); got != want {
-		t.Errorf("log density %v, want %v", got, want)
+	const bandwidth = 0.1
+	if got, want := d.log(points[:3]), logDensity(d.points, d.points[:3], bandwidth); got != want {
+		t.Errorf("log density %v at the first point, want %v", got, want)
 	}
+
 	d.fit([]float64{0, 0, 1, 1}, 2)
-	near := d.log([]float64{100, 100})
-	far := d.log([]float64{101, 101})
-	if !(near > far) || math.IsInf(far, 0) {
-		t.Errorf("log density %v far away, %v farther", near, far)
+	far := d.log([]float64{100, 100})
+	farther := d.log([]float64{101, 101})
+	if !(far > farther) || math.IsInf(farther, 0) {
+		t.Errorf("log density %v far away, %v farther", far, farther)
 	}
 }
 
 // The candidate of least density is chosen among those whose value is at least the cutoff. If
 // there are none, it is the candidate of the largest value.
 func TestLeastDense(t *testing.T) {
+	const cutoff = -3
 	type list = []float64
 	for _, test := range []struct {
-		density, q list
-		want       int // with a cutoff of -3
+		what         string
+		densities, q list // of each candidate: the logarithm of its density, and its value
+		want         int  // the chosen candidate
 	}{
-		{list{3, 1, 2}, list{0, 0, 0}, 1},
-		{list{3, 1, 2}, list{0, -4, 0}, 2},
-		{list{3, 1, 2}, list{0, -3, 0}, 1}, // exactly at the cutoff
-		{list{3, 1, 2}, list{-5, -6, -7}, 0},
-		{list{3, 1, 2}, list{-7, -6, -5}, 2},
-		{list{math.Inf(-1), -5}, list{-9, 0}, 1},
+		{"all are within reach", list{3, 1, 2}, list{0, 0, 0}, 1},
+		{"the least dense one is out of reach", list{3, 1, 2}, list{0, -4, 0}, 2},
+		{"the least dense one is exactly at the cutoff", list{3, 1, 2}, list{0, -3, 0}, 1},
+		{"none is within reach", list{3, 1, 2}, list{-5, -6, -7}, 0},
+		{"none is within reach", list{3, 1, 2}, list{-7, -6, -5}, 2},
+		{"one without density is out of reach", list{math.Inf(-1), -5}, list{-9, 0}, 1},
 	} {
-		if got := leastDense(test.density, test.q, -3); got != test.want {
-			t.Errorf("log density %v, values %v: candidate %d, want %d", test.density, test.q, got, test.want)
+		if got := leastDense(test.densities, test.q, cutoff); got != test.want {
+			t.Errorf("%s: log densities %v, values %v: candidate %d, want %d", test.what, test.densities, test.q, got, test.want)
 		}
 	}
 }
 
 // The cutoff starts at -3, or at its floor if that is higher. The floor is the value of a goal
-// that is 0.8 T steps away.
+// that is 0.8 T steps away. Its discount is at most 0.99.
 func TestNewCutoff(t *testing.T) {
 	for _, test := range []struct {
 		discount     float64
-		horizon      int
-		floor, value float64
+		horizon      int     // T
+		floor, value float64 // to two digits
 	}{
-		{0.98, 50, -27.71, -3},
-		{0.999, 50, -33.10, -3}, // as with 0.99
-		{0.98, 2, -1.59, -1.59},
+		{0.98, 50, -27.71, -3},  // the sum of 40 discounted rewards of -1
+		{0.999, 50, -33.10, -3}, // the same sum, with a discount of 0.99
+		{0.98, 2, -1.59, -1.59}, // of 1.6 rewards
 	} {
 		c := newCutoff(test.discount, test.horizon)
 		if math.Abs(c.floor-test.floor) > 0.005 || math.Abs(c.value-test.value) > 0.005 || c.lowest != c.value {
@@ -604,27 +660,29 @@ func TestNewCutoff(t *testing.T) {
 // it by 1 if 3 or fewer are. The cutoff stays within its bounds, and the window begins anew.
 // With 4 to 6 successes the cutoff stays and the window slides.
 func TestCutoff(t *testing.T) {
+	at := func(value, lowest float64) cutoff { return cutoff{value: value, lowest: lowest, floor: -20} }
 	for _, test := range []struct {
 		before    cutoff
-		least     float64
-		successes int
+		least     float64 // the least value of a candidate
+		successes int     // in the window
 		after     cutoff
-		anew      bool
+		anew      bool // whether the window begins anew
 	}{
-		{cutoff{-5, -9, -20}, -7, 3, cutoff{-4, -9, -20}, true},
-		{cutoff{-5, -9, -20}, -7, 4, cutoff{-5, -9, -20}, false},
-		{cutoff{-5, -9, -20}, -7, 6, cutoff{-5, -9, -20}, false},
-		{cutoff{-5, -9, -20}, -7, 7, cutoff{-6, -9, -20}, true},
-		{cutoff{-5, -5, -20}, -7, 10, cutoff{-6, -7, -20}, true},
-		{cutoff{-5, -5, -20}, -5.5, 10, cutoff{-5.5, -5.5, -20}, true},
-		{cutoff{-5, -5, -20}, -99, 5, cutoff{-5, -20, -20}, false}, // no lower than the floor
-		{cutoff{-19.5, -20, -20}, -99, 8, cutoff{-20, -20, -20}, true},
-		{cutoff{-3.5, -20, -20}, 0, 1, cutoff{-3, -20, -20}, true}, // no higher than at first
+		{at(-5, -9), -7, 3, at(-4, -9), true},
+		{at(-5, -9), -7, 4, at(-5, -9), false},
+		{at(-5, -9), -7, 6, at(-5, -9), false},
+		{at(-5, -9), -7, 7, at(-6, -9), true},
+
+		// The cutoff goes no lower than the least value so far, and this no lower than the floor.
+		{at(-5, -5), -7, 10, at(-6, -7), true},
+		{at(-5, -5), -5.5, 10, at(-5.5, -5.5), true},
+		{at(-5, -5), -99, 5, at(-5, -20), false},
+		{at(-19.5, -20), -99, 8, at(-20, -20), true},
+
+		// The cutoff goes no higher than -3, where it starts.
+		{at(-3.5, -20), 0, 1, at(-3, -20), true},
 	} {
-		outcomes := make([]bool, 10)
-		for i := range test.successes {
-			outcomes[i] = true
-		}
+		outcomes := slices.Concat(slices.Repeat([]bool{true}, test.successes), make([]bool, 10-test.successes))
 		c := test.before
 		anew := c.adapt(test.least, outcomes)
 		if c != test.after || anew != test.anew {
@@ -650,7 +708,9 @@ func TestMEGAGoal(t *testing.T) {
 		if best := m.candidates[leastDense(densities, q, m.cutoff.value)]; !slices.Equal(goal, best) {
 			t.Errorf("with cutoff %v the goal is %v, want %v", m.cutoff.value, goal, best)
 		}
-		m.cutoff.value = slices.Sorted(slices.Values(q))[len(q)/2] // of half the candidates, from the second time on
+		// At the next choice about half of the candidates are within reach.
+		median := slices.Sorted(slices.Values(q))[len(q)/2]
+		m.cutoff.value = median
 	}
 }
 
@@ -663,93 +723,124 @@ func naiveMeanValue(a *Agent, goal []float64) (mean float64) {
 	return mean
 }
 
-// A choice appends the episode's outcome to the window, which slides. If the window moves
-// the cutoff, it begins anew.
+// A choice appends the outcome of the episode before to the window of ten outcomes, which
+// slides. If the window moves the cutoff, it begins anew.
 func TestMEGAWindow(t *testing.T) {
 	half := slices.Repeat([]bool{true, false}, 5)
 	for _, test := range []struct {
-		window      []bool
-		stepsAtGoal int
-		want        []bool
-		moves       bool
+		window []bool // before the choice
+		want   []bool // after it: the episode before is a success
+		moves  bool   // whether the choice moves the cutoff
 	}{
-		{half, 1, append(slices.Clone(half[1:]), true), false},
-		{slices.Repeat([]bool{true}, 10), 1, []bool{true}, true},
+		{half, slices.Concat(half[1:], []bool{true}), false},
+		{slices.Repeat([]bool{true}, 10), []bool{true}, true},
 	} {
 		a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
 		m := a.curriculum.(*megaCurriculum)
 		m.outcomes = slices.Clone(test.window)
-		m.stepsAtGoal = test.stepsAtGoal
-		m.cutoff = cutoff{value: -3, lowest: 9, floor: -20}
+		m.stepsAtGoal = 1
+		m.cutoff = cutoff{value: -3, lowest: 9, floor: -20} // lowest is above all values
 		nextGoal(t, a, true)
 		if !slices.Equal(m.outcomes, test.want) || m.stepsAtGoal != 0 {
-			t.Errorf("after %d steps at the goal the window %v is %v, want %v", test.stepsAtGoal, test.window, m.outcomes, test.want)
+			t.Errorf("after a success the window %v is %v, want %v; %d steps at the goal remain, want 0",
+				test.window, m.outcomes, test.want, m.stepsAtGoal)
 		}
 		if moves := m.cutoff.value != -3; moves != test.moves {
-			t.Errorf("window %v moves the cutoff: %t", test.window, moves)
+			t.Errorf("window %v moves the cutoff: %t, want %t", test.window, moves, test.moves)
 		}
 		least := math.Inf(1)
 		for _, g := range m.candidates {
 			least = math.Min(least, naiveMeanValue(a, g))
 		}
-		near(t, "lowest value", []float32{float32(m.cutoff.lowest)}, []float64{math.Max(-20, least)})
+		nearNumber(t, "lowest value", m.cutoff.lowest, math.Max(-20, least))
 	}
 }
 
 // MEGA's candidates are 100 achieved goals of all episodes, drawn uniformly and with
 // replacement by the stream of goals.
 func TestMEGACandidates(t *testing.T) {
-	a := numberedAgent(t, 20, 5)
+	const choices = 40
+	a := numberedAgent(t, 20)
 	m := a.curriculum.(*megaCurriculum)
-	others := func() []rand.PCG {
+	otherStreams := func() []rand.PCG {
 		return []rand.PCG{*a.exploration.pcg, *a.environment.pcg, *a.draws.pcg, *a.learning.pcg}
 	}
-	before := others()
-	var all, first []float64
-	for range 40 {
+	before := otherStreams()
+	var drawn, drawnFirst []float64
+	for range choices {
 		nextGoal(t, a, true)
 		for _, g := range m.candidates {
-			all = append(all, g[0])
+			drawn = append(drawn, g[0])
 		}
-		first = append(first, m.candidates[0][0])
+		drawnFirst = append(drawnFirst, m.candidates[0][0])
 	}
-	checkDraws(t, "MEGA's candidates", all, alike(0, 20))
-	checkDraws(t, "MEGA's first candidates", first, alike(0, 20))
-	if len(all) != 40*100 {
-		t.Errorf("MEGA's candidates are %d in 40 choices, want 100 each", len(all))
+	checkDraws(t, "MEGA's candidates", drawn, alike(0, 20))
+	checkDraws(t, "MEGA's first candidates", drawnFirst, alike(0, 20))
+	if len(drawn) != choices*100 {
+		t.Errorf("MEGA's candidates are %d in %d choices, want 100 each", len(drawn), choices)
 	}
-	if !slices.Equal(before, others()) {
+	if !slices.Equal(before, otherStreams()) {
 		t.Error("MEGA's candidates are drawn by another stream than that of goals")
+	}
+}
+
+// The density leaves out the latest episode, unless it is a run's first. Candidates come from
+// all episodes. The latest episode is far from the others, so the goal is one of its places.
+func TestMEGADensityLags(t *testing.T) {
+	const episode = 5
+	for _, test := range []struct {
+		n      int // transitions
+		fitted int // how many of them the density may draw its points from
+	}{{5, 5}, {10, 5}, {20, 15}} {
+		a := numberedAgent(t, test.n)
+		d := &a.curriculum.(*megaCurriculum).density
+		goal := nextGoal(t, a, true)
+		if n := len(d.points); n != 10_000 {
+			t.Errorf("the density has %d points, want 10,000", n)
+		}
+		points := each(d.points, func(z float64) float64 { return math.Round(z*d.std[0] + d.mean[0]) })
+		checkDraws(t, fmt.Sprintf("%d transitions: the density's points", test.n), points, alike(0, test.fitted))
+		if test.n > episode && goal[0] < float64(test.n-episode) {
+			t.Errorf("%d transitions: the goal is %v, to which the density is fitted", test.n, goal)
+		}
 	}
 }
 
 // While the warm-up lasts, until step 25,000, a transition is replayed with a goal of its own
 // future. Then goals come from the mix.
 func TestMEGAReplayGoal(t *testing.T) {
-	a := numberedAgent(t, 23, 5)
-	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // of five episodes, the last shorter
+	const n = 23 // transitions: four episodes of five, and three steps of a fifth
+	a := numberedAgent(t, n)
+	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // in each episode
 	for _, i := range []int{0, 7, 21} {
 		a.params.HindsightRatio = 0
 		if got := a.curriculum.replayGoal(a, i)[0]; got != float64(-1-i) {
-			t.Errorf("no hindsight: the goal of transition %d is %v", i, got)
+			t.Errorf("no hindsight: the goal of transition %d is %v, want the one pursued", i, got)
 		}
 		a.params.HindsightRatio = 4
-		end := min(i/5*5+5, 23)
+		end := min(i/5*5+5, n) // of the transition's episode
 		future := alike(i, end)
 		checkReplayGoals(t, a, i, 25_000, future)
-
-		mix := map[float64]float64{}
-		for k := range 23 {
-			achieved := float64(k)
-			pursued := float64(-1 - k)
-			desired := float64(1000 + k/5)
-			mix[achieved] = 0.4*future[achieved] + 0.1/23
-			mix[pursued] = 0.1 / 23
-			mix[desired] += 0.3 / 23
-		}
-		mix[float64(-1-i)] += 0.1 // its own
-		checkReplayGoals(t, a, i, 25_001, mix)
+		checkReplayGoals(t, a, i, 25_001, naiveMix(i, n, future))
 	}
+}
+
+// naiveMix returns the probabilities of MEGA's mix for transition i of n, given its future.
+func naiveMix(i, n int, future map[float64]float64) map[float64]float64 {
+	mix := map[float64]float64{float64(-1 - i): 0.1} // the transition's own goal
+	for goal, probability := range future {
+		mix[goal] += 0.4 * probability
+	}
+	one := 1 / float64(n) // of all transitions
+	for k := range n {
+		desired := float64(1000 + k/5)
+		achieved := float64(k)
+		pursued := float64(-1 - k)
+		mix[desired] += 0.3 * one
+		mix[achieved] += 0.1 * one
+		mix[pursued] += 0.1 * one
+	}
+	return mix
 }
 
 // checkReplayGoals compares the goals that transition i is replayed with, at a given step,
@@ -768,30 +859,37 @@ func checkReplayGoals(t *testing.T, a *Agent, i, step int, probabilities map[flo
 // is a success if any step but the last is at the goal.
 func TestMEGASuccess(t *testing.T) {
 	for _, test := range []struct {
-		at      []int // the steps at the goal, of ten
+		at      []int // the steps that end at the goal, of ten
 		success bool
-	}{{[]int{1}, true}, {[]int{9}, true}, {[]int{10}, false}, {[]int{3, 5, 6}, true}} {
+	}{
+		{[]int{1}, true},
+		{[]int{9}, true},
+		{[]int{10}, false},
+		{[]int{3, 5, 6}, true},
+	} {
 		a := scriptedAgent(t, "Curriculum=mega")
-		// A first episode, towards the environment's goal 0, is nowhere but at 5,
-		// the goal of the second.
+		// The first episode pursues the environment's goal, 0, but stays at 5. So 5 is the
+		// goal of the second episode.
 		env := &scriptedEnv{place: func(e, k int) float64 {
 			if e == 0 || slices.Contains(test.at, k) {
 				return 5
 			}
 			return 7
 		}}
-		trainScripted(t, a, env, 21, nil)
+		const begun = 21 // the step in which the third episode appends the second one's outcome
+		trainScripted(t, a, env, begun, nil)
 		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
 		if got := a.replay.goal.data[:20]; !slices.Equal(got, want) {
 			t.Errorf("the goals are %v, want %v", got, want)
 		}
-		if got := a.curriculum.(*megaCurriculum).outcomes; !slices.Equal(got, []bool{false, test.success}) {
-			t.Errorf("at the goal in steps %v of 10: successes %v", test.at, got)
+		outcomes := a.curriculum.(*megaCurriculum).outcomes
+		if want := []bool{false, test.success}; !slices.Equal(outcomes, want) {
+			t.Errorf("at the goal in steps %v of 10: successes %v, want %v", test.at, outcomes, want)
 		}
 	}
 }
 
-// A sampledEnv is an environment whose goals the function goal draws.
+// A sampledEnv is an environment that draws its goals by the function goal.
 type sampledEnv struct {
 	Env
 	goal func() []float64
@@ -800,16 +898,16 @@ type sampledEnv struct {
 func (s *sampledEnv) SampleGoal(*rand.Rand) []float64 { return s.goal() }
 
 // The environment draws VDS's candidates, here the goals 0, 1, 2 and 3. Their probabilities are
-// in proportion to the members' disagreement, which is the goal here.
+// in proportion to the members' disagreement. Here the members' values of a goal g are 0, -g
+// and -2g, so the disagreement is in proportion to g.
 func TestVDSGoal(t *testing.T) {
 	a := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds")
-	next := 0.0
+	sampled := 0
 	a.env = &sampledEnv{&scriptedEnv{}, func() []float64 {
-		next++
-		return []float64{math.Mod(next, 4)}
+		sampled++
+		return []float64{float64(sampled % 4)}
 	}}
-	v := a.curriculum.(*vdsCurriculum)
-	for i, c := range v.members.critics {
+	for i, c := range a.curriculum.(*vdsCurriculum).members.critics {
 		c.q.load(linear{g: -float64(i)}.network(3))
 	}
 	var drawn []float64
@@ -820,17 +918,23 @@ func TestVDSGoal(t *testing.T) {
 	if later := nextGoal(t, a, false); later != nil {
 		t.Errorf("VDS: a later goal of %v, want none", later)
 	}
+}
 
+// Values above the possible returns do not disagree: VDS clips them to 0. Without disagreement
+// all candidates are equally likely.
+func TestVDSWithoutDisagreement(t *testing.T) {
+	a := linearAgent(t, linearNetworks{}, 1, "Curriculum=vds")
+	v := a.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
-		c.q.params[len(c.q.params)-1] += float32(1000 * (i + 1))
+		c.q.load(linear{g: -float64(i), c: float64(1000 * (i + 1))}.network(3))
 	}
-	if d := v.disagreement(a, [][]float64{{0}, {1}, {2}}); slices.Max(d) != 0 {
-		t.Errorf("VDS: values above the possible returns disagree by %v", d)
+	p := v.disagreement(a, [][]float64{{0}, {1}, {2}})
+	if slices.Max(p) != 0 {
+		t.Errorf("VDS: values above the possible returns disagree by %v", p)
 	}
-	p := make([]float64, 3)
 	toProbabilities(p)
 	if !slices.Equal(p, []float64{1. / 3, 1. / 3, 1. / 3}) {
-		t.Errorf("probabilities %v without disagreement", p)
+		t.Errorf("VDS: probabilities %v without disagreement", p)
 	}
 }
 
@@ -845,55 +949,35 @@ func TestVDSRefuses(t *testing.T) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 
-	type plain struct{ Env } // draws no goals
+	type plain struct{ Env } // has no SampleGoal
 	a = newMazeAgent(t, a.params, 1)
 	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
 	err = a.Train(t.Context(), &plain{env}, env, o)
 	if err == nil || err.Error() != "qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)" {
-		t.Errorf("trained in what draws no goals: %v", err)
+		t.Errorf("trained in an environment that draws no goals: error %v", err)
 	}
-	train(t, a, env, &plain{env}, o) // an evaluation needs no goals
+	train(t, a, env, &plain{env}, o) // the environment of evaluations need not draw goals
 }
 
 // VDS's members are its own, whatever the agent's ensemble is. Goals and observations may
-// differ in length.
+// differ in length, as in a lineEnv.
 func TestVDSMembers(t *testing.T) {
 	p := tiny(Beyond(), "Curriculum=vds Uncertainty=bootstrap Learner=mega")
 	a := newAgent(t, p, new(lineEnv).Sizes(), 1)
 	env := &sampledEnv{new(lineEnv), func() []float64 { return []float64{1} }}
 	train(t, a, env, new(lineEnv), TrainOptions{Steps: 11, EvalEvery: 99, Rollouts: 1})
 	if m := a.curriculum.(*vdsCurriculum).members; m.heads != heads(paperHeads{}) {
-		t.Error("the members are not VDS's own")
+		t.Errorf("the members have heads of type %T, not the paper's", m.heads)
 	}
 }
 
-// The density leaves out the latest episode, unless it is a run's first. Candidates are of
-// all episodes. So the goal is of the latest episode, which is far from the others.
-func TestMEGADensityLags(t *testing.T) {
-	for _, test := range []struct {
-		n    int // transitions, in episodes of five
-		seen int // by the density
-	}{{5, 5}, {10, 5}, {20, 15}} {
-		a := numberedAgent(t, test.n, 5)
-		m := a.curriculum.(*megaCurriculum)
-		a.observation[0] = 1
-		goal := nextGoal(t, a, true)
-		if n := len(m.density.points); n != 10_000 {
-			t.Errorf("the density has %d points, want 10,000", n)
-		}
-		points := each(m.density.points, func(z float64) float64 { return math.Round(z*m.density.std[0] + m.density.mean[0]) })
-		checkDraws(t, fmt.Sprintf("%d transitions: the density's points", test.n), points, alike(0, test.seen))
-		if test.n > 5 && goal[0] < float64(test.n-5) {
-			t.Errorf("%d transitions: the goal %v, which the density has seen", test.n, goal)
-		}
-	}
-}
+const vdsLowest = -1.83 // the least return in vdsEpisode, so high that some targets are clipped
 
 // vdsEpisode ends an episode of VDS, whose members have the critics of updateNetworks.
 func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum) {
 	t.Helper()
 	a = threeEpisodes(t, "Curriculum=vds")
-	a.pun.lowest = -1.83 // so that some targets are clipped
+	a.pun.lowest = vdsLowest
 	v = a.curriculum.(*vdsCurriculum)
 	for i, c := range v.members.critics {
 		c.q.load(updateNetworks.critics[i].network(3))
@@ -905,38 +989,44 @@ func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum) {
 	return a, v
 }
 
+// stepsOf returns how many steps t an optimizer has taken. It keeps β₁ᵗ.
+func stepsOf(m *adam) int { return int(math.Round(math.Log(m.power1) / math.Log(adamBeta1))) }
+
 // After an episode every member learns from minibatches of its own. Their goals are the
 // pursued ones. The targets are by the member's target network before the episode's updates
 // and by the agent's policy.
 func TestVDSLearns(t *testing.T) {
+	const members, updates, rows = 3, 100, 1000
 	a, v := vdsEpisode(t)
-	b := &v.batch // the last minibatch, which was member 2's
-	rewards := a.env.(*scriptedEnv).rewards
-	if rewards != 3*100*1000 || len(b.transitions) != 1000 {
-		t.Errorf("minibatches of %d, want 1000; %d rewards for three members with 100 each", len(b.transitions), rewards)
+	b := &v.batch // the latest minibatch, of the last member
+	if len(b.transitions) != rows {
+		t.Errorf("minibatches of %d, want %d", len(b.transitions), rows)
+	}
+	if n := a.env.(*scriptedEnv).rewards; n != members*updates*rows {
+		t.Errorf("%d rewards for three members with %d minibatches each", n, updates)
 	}
 	for row, i := range b.transitions[:50] {
 		next := a.replay.nextObservation.at(i)[0]
-		g := a.replay.goal.at(i)[0] // which no transition achieved
+		g := a.replay.goal.at(i)[0] // which no transition achieved, so the reward is -1
 		action := math.Tanh(updateNetworks.policy.at(next, g, 0))
-		y := -1 + 0.5*updateNetworks.targetCritics[2].at(next, g, action)
-		near(t, "target", b.y[row:row+1], []float64{math.Max(-1.83, y)})
-		near(t, "pursued goal", b.x.row(row)[1:2], []float64{g})
+		y := -1 + updateDiscount*updateNetworks.targetCritics[members-1].at(next, g, action)
+		nearNumber(t, "target", float64(b.y[row]), max(y, vdsLowest))
+		nearNumber(t, "pursued goal", float64(b.x.row(row)[1]), g)
 	}
 	for i, c := range v.members.critics {
-		if c.adam.rate != 1e-3 || stepsOf(c.adam) != 100 {
-			t.Errorf("member %d had %d updates at the rate %v", i, stepsOf(c.adam), c.adam.rate)
+		if c.adam.rate != 1e-3 || stepsOf(c.adam) != updates {
+			t.Errorf("member %d had %d updates at the rate %v, want %d at 0.001", i, stepsOf(c.adam), c.adam.rate, updates)
 		}
 	}
 }
 
-// After the updates of an episode the members' targets follow once.
+// After the updates of an episode the members' targets follow once, with ρ = 0.95.
 func TestVDSFollows(t *testing.T) {
 	_, v := vdsEpisode(t)
 	for i, c := range v.members.critics {
 		var want []float64
-		for k, p := range twinParams(updateNetworks.targetCritics[i].network(3)...) {
-			want = append(want, 0.95**p+0.05*float64(c.params[k]))
+		for k, before := range twinParams(updateNetworks.targetCritics[i].network(3)...) {
+			want = append(want, 0.95**before+0.05*float64(c.params[k]))
 		}
 		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
 	}

@@ -15,16 +15,17 @@ import (
 	"testing/fstest"
 )
 
-// The code gives the numbers of the vectors in testdata/golden. They come from another
-// implementation and have several sizes of networks, minibatches and environments.
-// TestCheckCatches needs a file of each kind.
+// The code gives the numbers of the vectors in testdata/golden, which has a file for each kind
+// of vectors. They come from another implementation and have several sizes of networks,
+// minibatches and environments.
 func TestGolden(t *testing.T) {
-	files := globNames("testdata/golden/*.json")
-	names := each(equations, func(e equation) string { return e.name + ".json" })
-	if slices.Sort(names); !slices.Equal(files, names) {
-		t.Errorf("testdata/golden has the files %v, want one of each equation, %v", files, names)
+	got := globNames("testdata/golden/*.json")
+	want := each(equations, func(e equation) string { return e.name + ".json" })
+	slices.Sort(want)
+	if !slices.Equal(want, got) {
+		t.Errorf("testdata/golden has the files %v, want one of each equation, %v", got, want)
 	}
-	for _, name := range files {
+	for _, name := range got {
 		t.Run(name, func(t *testing.T) {
 			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
 			if err != nil {
@@ -39,48 +40,42 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Golden files run the code that training runs. Each file enters the functions that the table
-// of equations names for it, and no function that departs from the paper. At least one file of
-// a formula enters the function that the index names.
+// The golden files of the paper's formulas run the code that training runs. Each of them
+// enters the functions that the table equations names for it, and no function that departs
+// from the paper. At least one file of a formula enters the function that the index of qta.go
+// names for the formula.
 func TestGoldenEnters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it builds the tests once more, to see what they cover")
 	}
-	if !goldenHolds(t) {
-		t.Skip("vectors do not hold: TestGolden says which")
-	}
 	tests := buildCovered(t)
 	_, comments := functionsOf(t, "*.go")
-	for _, row := range formulas(comments["qta.go"]) { // 13, by TestIndex
+	functions := map[string]string{} // by kind of vectors
+	for _, e := range equations {
+		functions[e.name] = e.function
+	}
+	for _, row := range formulas(comments["qta.go"]) { // TestIndex checks that there are 13
 		home := row[2]
-		files := strings.Split(row[4], ", ")
-		entersHome := func(name string) bool { return tests.entered(t, name)[home] != "" }
-		if !slices.ContainsFunc(files, entersHome) {
-			t.Errorf("none of %v enters %s", files, home)
+		kinds := strings.Split(row[4], ", ")
+		entersHome := func(kind string) bool { return tests.entered(t, kind)[home] != "" }
+		if !slices.ContainsFunc(kinds, entersHome) {
+			t.Errorf("none of %v enters %s", kinds, home)
 		}
-		for _, name := range files {
-			held := equations[slices.IndexFunc(equations, func(e equation) bool { return e.name == name })].function
-			tests.wantEntered(t, name, strings.Split(held, ", ")...)
+		for _, kind := range kinds {
+			tests.wantEntered(t, kind, strings.Split(functions[kind], ", ")...)
 		}
 	}
-	// A whole update computes both terms of the critics' pass.
+	// A whole update computes the same terms that their own files check.
 	tests.wantEntered(t, "critic-loss", "ensemble.criticTerm")
 	tests.wantEntered(t, "predictive-loss", "ensemble.headTerm")
 	tests.wantEntered(t, "update-joint", "paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm")
 }
 
-// goldenHolds reports whether the code meets all golden vectors.
-func goldenHolds(t *testing.T) bool {
-	results, err := Check(os.DirFS("testdata/golden"))
-	failed := func(r CheckResult) bool { return r.Err != nil }
-	return err == nil && !slices.ContainsFunc(results, failed)
-}
-
-// The coveredTests are a program of this package's tests, built to say what they enter.
+// A coveredTests is this package's tests as a program that says which functions they enter.
 type coveredTests struct {
 	program   string
 	functions []function
-	profiles  map[string]map[string]string // for a kind of vectors: the functions it enters, with their files
+	profiles  map[string]map[string]string // what entered has returned for a kind of vectors
 }
 
 func buildCovered(t *testing.T) coveredTests {
@@ -97,7 +92,7 @@ func buildCovered(t *testing.T) coveredTests {
 	return c
 }
 
-// entered returns the functions that a kind of vectors enters, each with its file.
+// entered returns the names of the functions that a kind of vectors enters, and their files.
 func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
 	if c.profiles[kind] != nil {
 		return c.profiles[kind]
@@ -109,13 +104,13 @@ func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
 	}
 	names := map[string]string{}
 	for line := range strings.Lines(readText(t, profile)) {
-		// qta/pun.go:20.1,25.2 3 17: lines and columns, statements, how often they ran
+		// qta/pun.go:20.1,25.2 3 17 means that 3 statements, from line 20, column 1, to line 25,
+		// column 2, ran 17 times.
 		var from, to, column, statements, count int
 		path, rest, _ := strings.Cut(line, ":")
 		fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count)
 		for _, f := range c.functions {
-			inside := f.file == filepath.Base(path) && f.from <= from && to <= f.to
-			if inside && count > 0 {
+			if count > 0 && f.contains(filepath.Base(path), from, to) {
 				names[f.name] = f.file
 			}
 		}
@@ -124,8 +119,14 @@ func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
 	return names
 }
 
-// wantEntered reports a function that a kind of vectors should enter and does not, and
-// one that departs from the paper. The vectors of Equation 4 have the authors' form, too.
+// contains reports whether lines of a file lie in a function.
+func (f function) contains(file string, from, to int) bool {
+	return f.file == file && f.from <= from && to <= f.to
+}
+
+// wantEntered reports the functions that a kind of vectors should enter but does not, and the
+// functions that it enters although they depart from the paper. The vectors of Equation 4 may
+// enter two that depart, because they have the loss of the authors' code, too.
 func (c coveredTests) wantEntered(t *testing.T, kind string, functions ...string) {
 	entered := c.entered(t, kind)
 	for _, f := range functions {
@@ -135,6 +136,7 @@ func (c coveredTests) wantEntered(t *testing.T, kind string, functions ...string
 	}
 	for f, file := range entered {
 		authors := kind == "predictive-loss" && (f == "authorsHeads.loss" || f == "predictiveNorm")
+		// Any agent gets its parts in variants.go.
 		departs := departingFiles.MatchString(file) && file != "variants.go"
 		if departs && !authors {
 			t.Errorf("%s enters %s, which departs from the paper", kind, f)
@@ -166,15 +168,16 @@ func checkOne(text []byte) error {
 
 // A corruption puts a wrong value in the place of a value of a case.
 type corruption struct {
-	path           string // such as in.M[0]
-	value, instead any
-	put            func(any) // puts one of them there
+	path    string // the place, such as in.M[0]
+	value   any    // the right value
+	instead any    // the wrong one
+	put     func(any)
 }
 
-// corruptions returns corruptions of a value and of all that is in it.
-func corruptions(path string, value any, put func(any)) (all []corruption) {
+// corruptions returns corruptions of the value at a place, and of every value inside it.
+func corruptions(path string, value any, put func(any)) (found []corruption) {
 	corrupt := func(instead any) {
-		all = append(all, corruption{path: path, value: value, instead: instead, put: put})
+		found = append(found, corruption{path: path, value: value, instead: instead, put: put})
 	}
 	corrupt("a word")
 	corrupt([]any{value})
@@ -190,32 +193,49 @@ func corruptions(path string, value any, put func(any)) (all []corruption) {
 		corrupt(v[1:])
 		for i, x := range v {
 			putElement := func(x any) { v[i] = x }
-			all = append(all, corruptions(fmt.Sprintf("%s[%d]", path, i), x, putElement)...)
+			found = append(found, corruptions(at(path, i), x, putElement)...)
 		}
 	case object:
 		more := maps.Clone(v)
 		more["more"] = 1.0
 		corrupt(more)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
+			// A null counts as absent. "output" is a tanh, without which small numbers hardly differ.
 			if v[key] == nil || key == "output" {
-				continue // as good as absent, and a tanh of what is near 0
+				continue
 			}
 			less := maps.Clone(v)
 			delete(less, key)
 			corrupt(less)
-			putField := func(x any) { v[key] = x }
-			all = append(all, corruptions(path+"."+key, v[key], putField)...)
+			found = append(found, corruptions(path+"."+key, v[key], setter(v, key))...)
 		}
 	}
-	return all
+	return found
 }
 
-// free names lists that may be shorter or longer, because not all of their elements are used.
-var free = []string{"td-target in.q_target", "td-target-networks in.critics", "td-target-clipped in.critics",
+// setter returns a function that sets a key of an object.
+func setter(o object, key string) func(any) { return func(x any) { o[key] = x } }
+
+// anyLength names lists whose length may be wrong, because the code reads only some elements.
+var anyLength = []string{"td-target in.q_target", "td-target-networks in.critics", "td-target-clipped in.critics",
 	"her in.achieved_next", "achievable in.q_mean"}
 
-// Every corruption of a file is noticed. A single number of "in" may decide nothing, for
-// example the weight of a unit that is off. But at least one number of each key decides.
+// changesOnlyLength reports whether a corruption gives a list of anyLength other elements.
+func (c corruption) changesOnlyLength(e *equation) bool {
+	list, _ := c.instead.([]any)
+	return len(list) > 0 && slices.Contains(anyLength, e.name+" "+c.path)
+}
+
+// caseFails reports whether Check would refuse a case, or find another result.
+func caseFails(e *equation, c object) bool {
+	tolerance := c["tol"].(float64)
+	one := vectorCase{In: toJSON(c["in"]), Out: toJSON(c["out"]), Tol: &tolerance}
+	return new(CheckResult).check(e, &one) != nil
+}
+
+// Check notices every corruption of a file. Another number at a single place of "in" may
+// change no result, for example as the weight of a unit that is off. But for each key of "in"
+// another number is noticed at one place at least.
 func TestCheckCatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it corrupts every key of every file of vectors, which takes a second")
@@ -223,7 +243,7 @@ func TestCheckCatches(t *testing.T) {
 	t.Parallel()
 	for _, e := range equations {
 		t.Run(e.name, func(t *testing.T) {
-			decides := map[string]bool{}
+			decides := map[string]bool{} // for keys of "in": whether another number is noticed
 			for _, c := range goldenVectors(t, e.name)["cases"].([]any) {
 				corruptCase(t, &e, c.(object), decides)
 			}
@@ -236,82 +256,90 @@ func TestCheckCatches(t *testing.T) {
 	}
 }
 
-// corruptCase reports the corruptions of a case that are not noticed. It notes in decides for
-// which keys of "in" another number is noticed. Inside lists it tries only some corruptions.
+// corruptCase reports the corruptions of a case that are not noticed, and adds to decides.
 func corruptCase(t *testing.T, e *equation, c object, decides map[string]bool) {
-	const some = 0.03
+	const tried = 0.03 // of the corruptions inside lists, which are many
 	rng := rand.New(rand.NewPCG(1, 0))
-	tolerance := c["tol"].(float64)
-	noticed := func() bool {
-		one := vectorCase{In: toJSON(c["in"]), Out: toJSON(c["out"]), Tol: &tolerance}
-		return new(CheckResult).check(e, &one) != nil
-	}
-	in := corruptions("in", c["in"], func(x any) { c["in"] = x })
-	out := corruptions("out", c["out"], func(x any) { c["out"] = x })
+	in := corruptions("in", c["in"], setter(c, "in"))
+	out := corruptions("out", c["out"], setter(c, "out"))
 	for _, corrupted := range slices.Concat(in, out) {
 		key, _, inList := strings.Cut(corrupted.path, "[")
 		number, isNumber := corrupted.value.(float64)
 		if isNumber && strings.HasPrefix(key, "in") && !decides[key] {
-			corrupted.put(2*number + 1) // whole where it is
-			decides[key] = noticed()
+			corrupted.put(2*number + 1) // a whole number stays whole
+			decides[key] = caseFails(e, c)
 			corrupted.put(number)
 		}
-		list, _ := corrupted.instead.([]any)
-		longer := len(list) > 0 && slices.Contains(free, e.name+" "+corrupted.path)
-		if longer || inList && rng.Float64() >= some {
+		if corrupted.changesOnlyLength(e) || inList && rng.Float64() >= tried {
 			continue
 		}
 		corrupted.put(corrupted.instead)
-		if !noticed() {
+		if !caseFails(e, c) {
 			t.Errorf("case %s: %.99s in place of %s: not noticed", c["name"], toJSON(corrupted.instead), corrupted.path)
 		}
 		corrupted.put(corrupted.value)
 	}
 }
 
-// A fault in a file of vectors is an error that names the file, and the case and the place.
-func TestCheckErrors(t *testing.T) {
-	const (
-		in   = `{"r": [-1, 0], "gamma": 0.5, "q_target": [[1, 2], [3, 4]], "M": [1, 0]}`
-		out  = `{"y": [-0.5, 1]}`
-		one  = `{"name": "a", "in": ` + in + `, "out": ` + out + `, "tol": 1e-6}`
-		good = `{"equation": "td-target", "paper": "", "cases": [` + one + `]}`
-	)
-	if err := checkOne([]byte(good)); err != nil {
-		t.Fatal(err)
-	}
-	asPython := strings.Replace(good, "[1, 0]", "[1.0, 0e0]", 1)
-	if err := checkOne([]byte(asPython)); err != nil {
-		t.Error(err)
-	}
-	nearly := strings.Replace(good, "-0.5, 1]", "-0.500001, 1]", 1)
-	results, err := Check(fstest.MapFS{"x.json": {Data: []byte(nearly)}})
+// goodFile is a file of one case of Equation 1: y = [-1 + 0.5·min(1, 3), 0 + 0.5·min(2, 4)].
+const (
+	goodFile = `{"equation": "td-target", "paper": "", "cases": [` + goodCase + `]}`
+	goodCase = `{"name": "a", "in": ` + goodIn + `, "out": ` + goodOut + `, "tol": 1e-6}`
+	goodIn   = `{"r": [-1, 0], "gamma": 0.5, "q_target": [[1, 2], [3, 4]], "M": [1, 0]}`
+	goodOut  = `{"y": [-0.5, 1]}`
+)
+
+// inGoodFile returns goodFile with new in place of old.
+func inGoodFile(old, new string) []byte { return []byte(strings.Replace(goodFile, old, new, 1)) }
+
+// Check returns the numbers that it compares, and their largest difference.
+func TestCheckCompares(t *testing.T) {
+	results, err := Check(fstest.MapFS{"x.json": {Data: inGoodFile("-0.5, 1]", "-0.500001, 1]")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Comparison{"out.y[0]", -0.500001, -0.5}); results[0].Compared[0] != want {
+	if want := (Comparison{Name: "out.y[0]", Vector: -0.500001, Code: -0.5}); results[0].Compared[0] != want {
 		t.Errorf("compared are %+v, want first %+v", results[0].Compared, want)
 	}
-	if want := 1e-6 / 1.500001; math.Abs(results[0].Worst-want) > 1e-12 {
+	if want := 1e-6 / (1 + 0.500001); math.Abs(results[0].Worst-want) > 1e-12 {
 		t.Errorf("the worst difference is %v, want %v", results[0].Worst, want)
 	}
-	for _, test := range []struct{ old, new, want string }{
-		{good, "", "not vectors: EOF"},
-		{good, good + good, "not vectors: there is more after the JSON value"},
-		{good, good[:len(good)/2], "not vectors: unexpected EOF"},
-		{good, "[1, 2]", "not vectors: json: cannot unmarshal array"},
+}
+
+// A fault in a file of vectors is an error that names the file, and the case and the place.
+func TestCheckErrors(t *testing.T) {
+	if err := checkOne([]byte(goodFile)); err != nil {
+		t.Fatal(err)
+	}
+	// Python writes some whole numbers like this.
+	if err := checkOne(inGoodFile("[1, 0]", "[1.0, 0e0]")); err != nil {
+		t.Error(err)
+	}
+	for _, test := range []struct {
+		old, new string // new in place of old is the fault
+		want     string // a part of the error
+	}{
+		// The file.
+		{goodFile, "", "not vectors: EOF"},
+		{goodFile, goodFile + goodFile, "not vectors: there is more after the JSON value"},
+		{goodFile, goodFile[:len(goodFile)/2], "not vectors: unexpected EOF"},
+		{goodFile, "[1, 2]", "not vectors: json: cannot unmarshal array"},
 		{"td-target", "td_target", `unknown equation "td_target"; testdata/golden has a file of each`},
-		{one, "", "no cases"},
+		{goodCase, "", "no cases"},
 		{`"paper"`, `"papers": 1, "paper"`, `not vectors: json: unknown field "papers"`},
+
+		// The case.
 		{`"gamma"`, `"Gamma"`, `case "a": in: there is no gamma`},
 		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in.c is unknown, or one too many`},
 		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: there is no gamma`},
 		{`"gamma": 0.5`, `"gamma": []`, `case "a": in.gamma is an empty list`},
 		{`"gamma": 0.5`, `"` + strings.Repeat("gamma", 99) + `": 0.5`, "names are too long"},
 		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": there is no number in.gamma`},
-		{in, "[1, 2, 3]", `case "a": in: there is no r`},
+		{goodIn, "[1, 2, 3]", `case "a": in: there is no r`},
 		{`, "tol": 1e-6`, "", `case "a": tol is not a number from 0 to 0.01`},
 		{"1e-6", "1", "tol is not a number from 0 to 0.01"},
+
+		// Its results.
 		{"-0.5, 1]", "NaN, 1]", "not vectors: NaN in line 1; vectors have finite numbers"},
 		{"-0.5, 1]", "\n-Infinity, 1]", "not vectors: Infinity in line 2"},
 		{"-0.5, 1]", "1e999, 1]", "out: json: cannot unmarshal number 1e999"},
@@ -319,10 +347,12 @@ func TestCheckErrors(t *testing.T) {
 		{"-0.5, 1]", "-0.5, 1, 1]", "out.y[2] is unknown, or one too many"},
 		{"-0.5, 1]", "-0.5]", "there is no number out.y[1]"},
 		{"-0.5, 1]", "-0.5, 1.001]", "out.y[1]: the file has 1.001, package qta gives 1;"},
-		{out, `{"z": 1}`, "there is no number out.y[0]"},
-		{`"out": ` + out + ",", "", "out: EOF"},
-		{"0.5,", "1e200,", "package qta gives +Inf;"},
-		{in, `{"r": [-1, 0], "gamma": 1e200, "q_target": [[0, 2], [0, 4]], "M": [1, 0]}`, "package qta gives NaN;"},
+		{goodOut, `{"z": 1}`, "there is no number out.y[0]"},
+		{`"out": ` + goodOut + ",", "", "out: EOF"},
+		{`"gamma": 0.5`, `"gamma": 1e200`, "package qta gives +Inf;"},
+		{goodIn, `{"r": [-1, 0], "gamma": 1e200, "q_target": [[0, 2], [0, 4]], "M": [1, 0]}`, "package qta gives NaN;"},
+
+		// Its lists and indices.
 		{"[3, 4]", "[3]", "in.q_target[1] has 1 elements, the first list there 2"},
 		{"[1, 0]", "[1, 0.5]", "in.M[1] is 0.5, want a whole number"},
 		{"[1, 0]", "[1, 2]", "in: an index is out of range"},
@@ -331,9 +361,9 @@ func TestCheckErrors(t *testing.T) {
 		{"[1, 0]", "[1, 1e12]", "in.M[1] is 1e+12, want a whole number up to 2147483647"},
 		{"[1, 0]", "[1, 0, 1]", "in: M is [1 0 1], want two different indices"},
 	} {
-		err := fmt.Sprint(checkOne([]byte(strings.Replace(good, test.old, test.new, 1))))
+		err := fmt.Sprint(checkOne(inGoodFile(test.old, test.new)))
 		if !strings.HasPrefix(err, "qta: vectors: x.json: ") || !strings.Contains(err, test.want) {
-			t.Errorf("%s for %s: error %v, want one of x.json with %q", test.new, test.old, err, test.want)
+			t.Errorf("%s in place of %s: error %v, want one of x.json with %q", test.new, test.old, err, test.want)
 		}
 	}
 	if _, err := Check(os.DirFS("internal")); err == nil || !strings.Contains(err.Error(), "no file matches *.json") {
@@ -341,31 +371,46 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// A case of a few kilobytes cannot ask for networks, minibatches or work without end.
+// jsonList returns a list of n times the same element.
+func jsonList(n int, element string) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
+}
+
+// jsonLayer returns a layer with so many inputs and outputs, whose rows of weights may be
+// shorter than the outputs.
+func jsonLayer(in, out int, row string) string {
+	return `{"w": ` + jsonList(in, row) + `, "b": ` + jsonList(out, "0") + `}`
+}
+
+// A short case cannot ask for networks, minibatches or work beyond largestVector. Check
+// refuses it before it allocates much memory.
 func TestCheckLimits(t *testing.T) {
-	list := func(n int, element string) string {
-		return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
-	}
-	layer := func(in, out int, row string) string {
-		return `{"w": ` + list(in, row) + `, "b": ` + list(out, "0") + `}`
-	}
-	critic := `[` + layer(3, 9, list(9, "0")) + `,` + layer(9, 1, "[0]") + `]`
-	for _, test := range []struct{ equation, in, want string }{
-		{"mlp-forward", `"net": [` + layer(600, 600, "[0]") + `], "x": [[1]]`, "the network"},
-		{"mlp-forward", `"net": [` + layer(1, 9, list(9, "1")) + `], "x": ` + list(20_000, "[1]"), "the layers"},
-		{"critic-loss", `"critics": ` + list(64, list(16, layer(4, 90, "[0]"))) + `, "s": [[1]], "g": [[1]], "a": [[1]], "y": [1]`, "the critics"},
-		{"critic-loss", `"critics": [` + critic + `], "s": [[1]], "g": ` + list(20_000, "[1]") + `, "a": [[1]], "y": [1]`, "the minibatch"},
-		{"kde", `"points": ` + list(600, "[0]") + `, "query": ` + list(600, "[0]") + `, "bandwidth": 1`, "the densities"},
-		{"mlp-forward", `"net": [[1]], "x": ` + list(200_000, "[1]"), "in.x["},
-		{"adam", `"w": ` + list(300_000, "0") + `, "grads": [[1]], "lr": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8`, "in.w["},
+	critic := `[` + jsonLayer(3, 9, jsonList(9, "0")) + `,` + jsonLayer(9, 1, "[0]") + `]`
+	for _, test := range []struct {
+		equation, in string
+		want         string // what the error says is too large
+	}{
+		// 600 by 600 weights, and 20,000 rows by 9 units.
+		{"mlp-forward", `"net": [` + jsonLayer(600, 600, "[0]") + `], "x": [[1]]`, "the network"},
+		{"mlp-forward", `"net": [` + jsonLayer(1, 9, jsonList(9, "1")) + `], "x": ` + jsonList(20_000, "[1]"), "the layers"},
+		// 64 critics of 16 layers, and 20,000 transitions for 9 hidden units.
+		{"critic-loss", `"critics": ` + jsonList(64, jsonList(16, jsonLayer(4, 90, "[0]"))) +
+			`, "s": [[1]], "g": [[1]], "a": [[1]], "y": [1]`, "the critics"},
+		{"critic-loss", `"critics": [` + critic + `], "s": [[1]], "g": ` + jsonList(20_000, "[1]") +
+			`, "a": [[1]], "y": [1]`, "the minibatch"},
+		// 600 by 600 kernels, and more numbers than a case may have.
+		{"kde", `"points": ` + jsonList(600, "[0]") + `, "query": ` + jsonList(600, "[0]") + `, "bandwidth": 1`, "the densities"},
+		{"mlp-forward", `"net": [[1]], "x": ` + jsonList(200_000, "[1]"), "in.x["},
+		{"adam", `"w": ` + jsonList(300_000, "0") + `, "grads": [[1]], "lr": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8`, "in.w["},
 	} {
 		text := `{"equation": "` + test.equation + `", "paper": "", "cases": [{"name": "a", "in": {` + test.in + `}, "out": {"y": [[1]]}, "tol": 0}]}`
 		var err error
 		got := allocated(func() { err = checkOne([]byte(text)) })
-		refused := err != nil && strings.Contains(err.Error(), "vectors are small") && strings.Contains(err.Error(), test.want)
-		most := uint64(80<<20 + 4*len(text))
-		if !refused || got > most {
-			t.Errorf("%s, %d bytes: %d allocated, at most %d; error %v, want one of %s", test.equation, len(text), got, most, err, test.want)
+		if message := fmt.Sprint(err); !strings.Contains(message, "vectors are small") || !strings.Contains(message, test.want) {
+			t.Errorf("%s, %d bytes: error %v, want that vectors are small, and %s", test.equation, len(text), err, test.want)
+		}
+		if most := uint64(80<<20 + 4*len(text)); got > most { // 80 MB, and a few times the file
+			t.Errorf("%s, %d bytes: %d are allocated, want at most %d", test.equation, len(text), got, most)
 		}
 	}
 }
@@ -377,7 +422,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	file := goldenVectors(f, "polyak")
 	in := file["cases"].([]any)[0].(object)["in"].(object)
-	in["a\nb"] = 1.0 // an unknown key, which the error names on one line
+	in["a\nb"] = 1.0 // the error names this unknown key, on one line
 	f.Add(toJSON(file))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := checkOne(text); err != nil && strings.Contains(err.Error(), "\n") {
@@ -404,19 +449,21 @@ func TestKitReader(t *testing.T) {
 	python := needProgram(t, "python3")
 	_, block, _ := strings.Cut(readText(t, "testdata/README.md"), "```python\n")
 	block, _, _ = strings.Cut(block, "```")
-	file := goldenVectors(t, "per-beta")
-	wrong := goldenVectors(t, "per-beta")["cases"].([]any)[0].(object)
-	wrong["out"].(object)["beta"].([]any)[1] = 0.476
-	file["cases"] = append(file["cases"].([]any), wrong)
+	file := goldenVectors(t, "per-beta") // its only case is named schedule
+	changed := goldenVectors(t, "per-beta")["cases"].([]any)[0].(object)
+	changed["out"].(object)["beta"].([]any)[1] = 0.300004 // 0.3000035 is right
+	file["cases"] = append(file["cases"].([]any), changed)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "per-beta.json"), toJSON(file))
 	got, err := exec.Command(python, "-c", block, dir).CombinedOutput()
-	if err != nil || string(got) != "per-beta schedule holds\nper-beta schedule DIFFERS\n" {
-		t.Errorf("error %v:\n%s", err, got)
+	const want = "per-beta schedule holds\nper-beta schedule DIFFERS\n"
+	if err != nil || string(got) != want {
+		t.Errorf("error %v and output\n%swant\n%s", err, got, want)
 	}
 }
 
-// The forward passes of testdata, in Python and in C, give the action of [Agent.Act].
+// The forward passes of testdata, in Python and in C, give the action of [Agent.Act]. They
+// refuse a broken file in one line.
 func TestKitForward(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it starts Python and compiles C, which takes a second")
@@ -434,14 +481,20 @@ func TestKitForward(t *testing.T) {
 
 // compareForward compares a command's actions with [Agent.Act], for agents of two shapes.
 func compareForward(t *testing.T, command ...string) {
-	for layers, scale := range map[int]float64{1: 1, 3: 100} { // inputs of the scale 100 are clipped
-		a := agentAfter(t, tiny(Beyond(), fmt.Sprint("HiddenLayers=", layers)), 35)
+	for _, test := range []struct {
+		layers int
+		scale  float64 // of observations and goals
+	}{
+		{layers: 1, scale: 1},
+		{layers: 3, scale: 100}, // these inputs are clipped
+	} {
+		a := agentAfter(t, tiny(Beyond(), fmt.Sprint("HiddenLayers=", test.layers)), 35)
 		a.stateScale.clip = 1.5 // what counts is the normalizer's limit; the parameters have 5
 		a.goalScale.clip = 1.5
 		rng := rand.New(rand.NewPCG(1, 1))
 		x := make([]float64, 4) // an observation and a goal
 		for i := range x {
-			x[i] = scale * rng.NormFloat64()
+			x[i] = test.scale * rng.NormFloat64()
 		}
 		// The header's text fields may look like tensors.
 		data := withHeader(networksOf(t, a), `"qta":`, `"policy.0.weight":"any","shape":"}]{[","qta":`)
@@ -455,22 +508,30 @@ func compareForward(t *testing.T, command ...string) {
 			t.Fatalf("%d numbers in %q: %v", n, text, err)
 		}
 		within(t, "action", float32s(got), a.Act(x[:2], x[2:]), func(float64) float64 { return 1e-5 })
+		refusesBroken(t, command, data, x)
+	}
+}
 
-		for _, odd := range []struct{ old, new, want string }{
-			{`"policy.0.bias":{"dtype":"F32"`, `"policy.0.bias":{"dtype":"BF16"`, "policy.0.bias is of BF16"},
-			{`"data_offsets":[128,`, `"data_offsets":[124,`, "policy.0.bias has bytes"},
-			{`"policy.0.bias"`, `"policy.0.weight"`, "policy.0.weight comes twice"},
-		} {
-			text, err := runForward(t, command, withHeader(data, odd.old, odd.new), x)
-			oneLine := strings.Count(text, "\n") == 1
-			if err == nil || !oneLine || !strings.Contains(text, odd.want) {
-				t.Errorf("%s: error %v, output %s", odd.new, err, text)
-			}
+// refusesBroken checks that a command refuses broken files of networks in one line.
+func refusesBroken(t *testing.T, command []string, data []byte, x []float64) {
+	t.Helper()
+	for _, test := range []struct {
+		old, new string // new in place of old breaks the header
+		want     string // a part of the output
+	}{
+		{`"policy.0.bias":{"dtype":"F32"`, `"policy.0.bias":{"dtype":"BF16"`, "policy.0.bias is of BF16"},
+		{`"data_offsets":[128,`, `"data_offsets":[124,`, "policy.0.bias has bytes"}, // it is the second tensor
+		{`"policy.0.bias"`, `"policy.0.weight"`, "policy.0.weight comes twice"},
+	} {
+		text, err := runForward(t, command, withHeader(data, test.old, test.new), x)
+		oneLine := strings.Count(text, "\n") == 1
+		if err == nil || !oneLine || !strings.Contains(text, test.want) {
+			t.Errorf("%s: error %v, output %s, want an error and one line with %q", test.new, err, text, test.want)
 		}
 	}
 }
 
-// runForward hands a command a file of networks, and the numbers x. It returns the output.
+// runForward runs a command on a file of networks and the numbers x. It returns the output.
 func runForward(t *testing.T, command []string, networks []byte, x []float64) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agent.safetensors")

@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tiny returns p so small that a run of some episodes takes milliseconds, with changes as in
-// with. The later goals of such a run are chosen by uncertainty.
+// tiny returns p with other changes, and made so small that a run of some episodes takes
+// milliseconds. Uncertainty chooses the later goals of such a run. with explains changes.
 func tiny(p Params, changes string) Params {
 	p.HiddenSize = 8
 	p.HiddenLayers = 2
@@ -37,37 +37,33 @@ func tiny(p Params, changes string) Params {
 	return with(p, changes)
 }
 
-// variants returns the presets, except those that tiny makes equal to others. It adds every
-// curriculum, estimator and replay, and some of them together: all that decides what an agent
-// does and what its state consists of.
+// variants returns agents that together have every part that an agent can have: every
+// curriculum, estimator, replay and other choice that decides what an agent does and what its
+// state consists of. They are the presets, except those that tiny makes equal to others, and
+// changes of two presets.
 func variants() []Preset {
-	all := slices.DeleteFunc(Presets(), func(p Preset) bool { return p.Name == "quick" || p.Name == "small" })
-	for _, v := range []struct {
-		preset  Params
-		name    string
-		changes string
-	}{
-		{Beyond(), "", "Curriculum=mega"},
-		{Beyond(), "", "Curriculum=vds"},
-		{Beyond(), "", "Curriculum=her"},
-		{Beyond(), "", "Replay=per"},
-		{Beyond(), "", "Replay=td"},
-		{Beyond(), "", "Uncertainty=q"},
-		{Beyond(), "", "Uncertainty=bootstrap"},
-		{Beyond(), "", "Uncertainty=ensemble"},
-		{Beyond(), "", "UncertaintyNoise=0.1"},
-		{Beyond(), "", "Curriculum=mega Uncertainty=bootstrap Replay=per"},
-		{Beyond(), "", "Uncertainty=ensemble Replay=per"},
-		{Beyond(), "", "PredictiveGradient=head"},
-		{Beyond(), "", "UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7"},
-		{Authors(), "authors ", "Replay=per"},
+	presets := slices.DeleteFunc(Presets(), func(p Preset) bool { return p.Name == "quick" || p.Name == "small" })
+	for _, changes := range []string{
+		"Curriculum=mega",
+		"Curriculum=vds",
+		"Curriculum=her",
+		"Replay=per",
+		"Replay=td",
+		"Uncertainty=q",
+		"Uncertainty=bootstrap",
+		"Uncertainty=ensemble",
+		"UncertaintyNoise=0.1",
+		"Curriculum=mega Uncertainty=bootstrap Replay=per",
+		"Uncertainty=ensemble Replay=per",
+		"PredictiveGradient=head",
+		"UpdatesPerStep=2 RandomActionReached=0.5 RandomActionHeld=0.5 UncertaintyPolyak=0.9 FirstGoalDesired=0.7",
 	} {
-		all = append(all, Preset{v.name + v.changes, with(v.preset, v.changes)})
+		presets = append(presets, Preset{changes, with(Beyond(), changes)})
 	}
-	return all
+	return append(presets, Preset{"authors Replay=per", with(Authors(), "Replay=per")})
 }
 
-// with returns a set of parameters with changes such as "Batch=16 Replay=per".
+// with returns p with changes such as "Batch=16 Replay=per".
 func with(p Params, changes string) Params {
 	for change := range strings.FieldsSeq(changes) {
 		name, value, _ := strings.Cut(change, "=")
@@ -79,24 +75,27 @@ func with(p Params, changes string) Params {
 }
 
 // tinyVariants returns the variants, all tiny, and some with a state or a count that no preset
-// uses. With -short the preset mega stands for MEGA and VDS, which learn much in any episode.
+// uses. MEGA and VDS learn much in any episode, so -short leaves out all of their variants but
+// the preset mega.
 func tinyVariants() []Preset {
-	all := variants()
+	presets := variants()
 	if testing.Short() {
-		all = slices.DeleteFunc(all, func(v Preset) bool {
-			return v.Params.Curriculum == "vds" || v.Params.Curriculum == "mega" && v.Name != "mega"
+		presets = slices.DeleteFunc(presets, func(v Preset) bool {
+			c := v.Params.Curriculum
+			return c == "vds" || c == "mega" && v.Name != "mega"
 		})
 	}
 	for _, changes := range []string{"RandomActionHeld=0.5", "Learner=mega", "Learner=vds", "Uncertainty=ensemble EnsembleActions=3"} {
-		all = append(all, Preset{changes, with(Beyond(), changes)})
+		presets = append(presets, Preset{changes, with(Beyond(), changes)})
 	}
-	for i, v := range all {
-		all[i].Params = tiny(v.Params, "")
-		if v.Params.Curriculum == "mega" {
-			all[i].Params.Horizon = 4 // its cutoff adapts after ten episodes
+	for i := range presets {
+		p := &presets[i].Params
+		*p = tiny(*p, "")
+		if p.Curriculum == "mega" {
+			p.Horizon = 4 // the cutoff adapts after ten episodes
 		}
 	}
-	return all
+	return presets
 }
 
 // leastParams returns the parameters of the smallest checkpoint.
@@ -108,14 +107,15 @@ func newMazeAgent(t testing.TB, p Params, seed uint64) *Agent {
 	return newAgent(t, p, mustMaze(t, "1U5").Env().Sizes(), seed)
 }
 
-// trainTo trains in new environments, with evaluations every 7 steps.
+// trainTo trains an agent up to a number of steps, in new environments. It evaluates the agent
+// every 7 steps. afterStep may be nil.
 func trainTo(t testing.TB, a *Agent, steps int, afterStep func() error) {
 	t.Helper()
 	m := mustMaze(t, "1U5")
 	train(t, a, m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2, AfterStep: afterStep})
 }
 
-// agentAfter returns an agent after some steps.
+// agentAfter returns an agent of seed 1 after a number of steps.
 func agentAfter(t testing.TB, p Params, steps int) *Agent {
 	t.Helper()
 	a := newMazeAgent(t, p, 1)
@@ -150,14 +150,14 @@ func sameState(t testing.TB, what string, want []byte, a *Agent) {
 }
 
 // A run that is saved and loaded after any step goes on as without an interruption. Here it is
-// loaded into an agent with another past and other threads. The agent is asked questions
-// first, which change nothing.
+// loaded into an agent with another past and another number of threads. Then the agent answers
+// questions, which changes nothing, and trains for a step.
 func TestCheckpointContinues(t *testing.T) {
 	t.Parallel()
 	for i, variant := range tinyVariants() {
 		t.Run(variant.Name, func(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
-				t.Skip("with -short every fourth variant: all take 3 seconds, in a suite of ten")
+				t.Skip("with -short it runs every fourth variant: all of them take 3 seconds of the suite's 10")
 			}
 			states := everyState(t, variant.Params)
 			used := agentAfter(t, tiny(Authors(), ""), 33)
@@ -188,9 +188,9 @@ func everyState(t *testing.T, p Params) (states [][]byte) {
 	}
 	switch p.Curriculum {
 	case "vds":
-		steps = 25 // it learns much after each episode
+		steps = 25 // VDS learns much after each episode
 	case "mega":
-		steps = 45 // it fits much at the start of each
+		steps = 45 // MEGA computes many densities before each episode
 	}
 	a := newMazeAgent(t, p, 1)
 	states = append(states, marshal(t, a))
@@ -199,109 +199,131 @@ func everyState(t *testing.T, p Params) (states [][]byte) {
 		return nil
 	})
 	if len(a.log) == 0 || a.goalsSet < 2 {
-		t.Fatalf("%d evaluations, %d goals set: this run shows nothing", len(a.log), a.goalsSet)
+		t.Fatalf("the run has %d evaluations and %d goals set, want at least 1 and 2", len(a.log), a.goalsSet)
 	}
 	return states
 }
 
-// askEverything asks an agent every question twice and compares the answers. It also asks about
-// no points.
+// askEverything asks an agent all questions twice and compares the answers. It also asks about
+// no points at all.
 func askEverything(t *testing.T, a *Agent) {
 	t.Helper()
 	points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
-	start, desired := points[0], points[1]
-	ask := func(x [][]float64) []any {
-		evaluation, err := a.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
-		return []any{
-			a.Survey(start, desired, x, x, 5), a.Value(x, x), a.Uncertainty(x, x, uint64(a.Steps())),
-			a.Goals(0, a.Steps()), a.State(), a.Achieved(0), evaluation, err,
-		}
+	aboutPoints := func(x [][]float64) []any {
+		const seed = 5
+		return []any{a.Survey(points[0], points[1], x, x, seed), a.Value(x, x), a.Uncertainty(x, x, uint64(a.Steps()))}
 	}
-	if diff := cmp.Diff(ask(points), ask(points)); diff != "" {
+	ask := func() []any {
+		evaluation, err := a.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
+		return append(aboutPoints(points), a.Goals(0, a.Steps()), a.State(), a.Achieved(0), evaluation, err)
+	}
+	if diff := cmp.Diff(ask(), ask()); diff != "" {
 		t.Errorf("step %d: a second answer differs (-first +second):\n%s", a.Steps(), diff)
 	}
-	if got := fmt.Sprint(ask(nil)[:3]...); got != "{[] [] [] []} [] []" {
-		t.Errorf("step %d: about nothing the answers are %s", a.Steps(), got)
+	const nothing = "{[] [] [] []} [] []" // a survey has four lists
+	if got := fmt.Sprint(aboutPoints(nil)...); got != nothing {
+		t.Errorf("step %d: the answers about no points are %s, want %s", a.Steps(), got, nothing)
 	}
 }
 
-// A checkpoint keeps what a later part of a run sets. The step at which a maze was solved
-// follows from the log again.
+// A checkpoint keeps what only a later part of a run sets, and what the user attached.
 func TestCheckpointKeeps(t *testing.T) {
 	a := agentAfter(t, tiny(Authors(), "UncertaintyPolyak=0.9"), 33)
-	b := new(Agent)
 	a.foundAt = 7
 	a.goalsReached = 5
 	a.reached = true
 	a.firstGoal = true
-	a.log[0] = Evaluation{1, 1, 3, 4, 5, 6, 7, 8, 9, 10} // perfect
-	attached := []byte("of the run")
-	a.Attach(attached)
-	// The agent has a copy, and returns one.
-	attached[0] = 'x'
-	a.Attachment()[0] = 'x'
-	unmarshal(t, marshal(t, a), b)
-	if b.SolvedAt() != 1 {
-		t.Error("an evaluation that was perfect is not any more")
+	const solvedAt, perfect = 2, 1
+	a.log[0] = Evaluation{
+		Step: solvedAt, Success: perfect,
+		CriticLoss: 3, PredictiveLoss: 4, ActorLoss: 5,
+		GoalsSet: 6, GoalsReached: 7,
+		Reached: 8, Return: 9, StepsToGoal: 10,
 	}
+	const note = "of the run"
+	attached := []byte(note)
+	a.Attach(attached)
+	attached[0] = 'x'       // the agent has a copy,
+	a.Attachment()[0] = 'x' // and returns one
+
+	b := new(Agent)
+	unmarshal(t, marshal(t, a), b)
 	kept := func(a *Agent) []any {
-		return []any{a.FoundAt(), a.Steps(), a.State(), a.Evaluations(), string(a.Attachment()), a.losses, a.updates,
+		return []any{a.FoundAt(), a.Steps(), a.State(), a.Evaluations(), a.losses, a.updates,
 			a.goalsSet, a.goalsReached, a.reached, a.firstGoal}
 	}
-	if want, got := kept(a), kept(b); !reflect.DeepEqual(want, got) || string(b.Attachment()) != "of the run" {
+	if want, got := kept(a), kept(b); !reflect.DeepEqual(want, got) {
 		t.Errorf("loaded are %v, want %v", got, want)
 	}
+	if got := string(b.Attachment()); got != note {
+		t.Errorf("the attachment is %q, want %q", got, note)
+	}
+	if got := b.SolvedAt(); got != solvedAt {
+		t.Errorf("the maze was solved at step %d, want %d, by the log", got, solvedAt)
+	}
+}
+
+// A saveable has checkpoints: it is an agent or a PUN.
+type saveable interface {
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
 }
 
 // A savedKind is one of the two kinds of checkpoint, of an agent or of a PUN.
 type savedKind struct {
-	data  []byte // a checkpoint
-	shape string // the part of its header that says the networks' sizes
-	into  interface {
-		encoding.BinaryMarshaler
-		encoding.BinaryUnmarshaler
-	}
-	before []byte // into's own checkpoint, which no damaged data may change
+	data   []byte   // a checkpoint
+	shape  string   // the part of its header that says the networks' sizes
+	into   saveable // what the checkpoint is read into
+	before []byte   // into's own checkpoint, which no damaged data may change
 }
 
-func savedKinds(t *testing.T) (agent, ensemble *savedKind) {
+// savedKinds returns checkpoints of an agent after 15 steps, with evaluations after 7 and 14
+// of them, and of a PUN after 5 updates.
+func savedKinds(t *testing.T) (agent, pun *savedKind) {
 	t.Helper()
-	a, u := agentAfter(t, tiny(Paper(), ""), 12), learnedPUN(t, 2, 7)
+	intoAgent := agentAfter(t, tiny(Paper(), ""), 12)
+	intoPUN := learnedPUN(t, 2, 7)
 	agent = &savedKind{
 		data:   marshal(t, agentAfter(t, leastParams(), 15)),
 		shape:  `"HiddenSize":1,"HiddenLayers":1,"Critics":2`,
-		into:   a,
-		before: marshal(t, a),
+		into:   intoAgent,
+		before: marshal(t, intoAgent),
 	}
-	ensemble = &savedKind{
+	pun = &savedKind{
 		data:   marshal(t, learnedPUN(t, 5, 7)),
 		shape:  `"HiddenSize":3,"HiddenLayers":1,"Critics":3`,
-		into:   u,
-		before: marshal(t, u),
+		into:   intoPUN,
+		before: marshal(t, intoPUN),
 	}
-	return agent, ensemble
+	return agent, pun
 }
 
-// refuses checks that data is refused with an error of one line that contains want.
+// refuses checks that data is refused as damaged, with an error of one line that contains want.
 func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string) {
 	t.Helper()
-	err := k.into.UnmarshalBinary(data)
-	if err == nil {
-		t.Errorf("%s: no error, want %q", what, want)
-		return
+	if err := k.refusal(t, what, data, want); errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%s: error %q means another format, want damage", what, err)
 	}
-	text := err.Error()
+}
+
+// refusal checks that data is refused, with an error of one line that contains want. It
+// returns the error.
+func (k *savedKind) refusal(t *testing.T, what string, data []byte, want string) error {
+	t.Helper()
+	err := k.into.UnmarshalBinary(data)
+	text := fmt.Sprint(err)
 	if !strings.HasPrefix(text, "qta: ") || !strings.Contains(text, want) || strings.Contains(text, "\n") {
 		t.Errorf("%s: error %q, want one line with %q", what, text, want)
 	}
-	otherFormat := strings.HasPrefix(want, "format")
-	if errors.Is(err, errors.ErrUnsupported) != otherFormat {
-		t.Errorf("%s: error %q is taken for damage, or for another format", what, text)
-	}
+	return err
 }
 
-// resealed returns the data with new in place of old. The header's length and the checksum are
-// right.
+// headerLength returns the bytes of a checkpoint that say how long its header is. The magic
+// and the format stand before them.
+func headerLength(data []byte) []byte { return data[24:32] }
+
+// resealed returns the data with new in place of old. The header's length and the checksum fit
+// what stands there now.
 func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
 	t.Helper()
 	content := k.data[:len(k.data)-sha256.Size]
@@ -309,7 +331,7 @@ func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
 		t.Fatalf("no %q in %q", old, content)
 	}
 	content = bytes.Replace(content, []byte(old), []byte(new), 1)
-	length := content[24:32]
+	length := headerLength(content)
 	longer := uint64(len(new) - len(old))
 	binary.LittleEndian.PutUint64(length, binary.LittleEndian.Uint64(length)+longer)
 	sum := sha256.Sum256(content)
@@ -325,12 +347,12 @@ func (k *savedKind) stays(t *testing.T) {
 	unmarshal(t, k.data, k.into)
 }
 
-// TestCheckpointDamage cuts checkpoints off and changes bytes.
+// A checkpoint that is cut off, longer, changed in one bit or of the other kind is refused.
 func TestCheckpointDamage(t *testing.T) {
 	t.Parallel()
-	agent, ensemble := savedKinds(t)
+	agent, pun := savedKinds(t)
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, k := range []*savedKind{agent, ensemble} {
+	for _, k := range []*savedKind{agent, pun} {
 		for i := 0; i < len(k.data); i += 1 + rng.IntN(20) {
 			k.refuses(t, fmt.Sprint("a cut after byte ", i), k.data[:i:i], "")
 			changed := slices.Clone(k.data)
@@ -339,36 +361,40 @@ func TestCheckpointDamage(t *testing.T) {
 		}
 		k.refuses(t, "a byte more", append(slices.Clone(k.data), 0), "damaged or cut off: its checksum is wrong")
 	}
-	agent.refuses(t, "a PUN's", ensemble.data, `it does not begin with "qta checkpoint"`)
-	ensemble.refuses(t, "an agent's", agent.data, `it does not begin with "qta ensemble"`)
+	agent.refuses(t, "a PUN's", pun.data, `it does not begin with "qta checkpoint"`)
+	pun.refuses(t, "an agent's", agent.data, `it does not begin with "qta ensemble"`)
 	agent.stays(t)
-	ensemble.stays(t)
+	pun.stays(t)
 }
 
 const shorter = "its state is shorter than its header says"
 
-// TestCheckpointHeader changes headers, with the right checksum.
+// A checkpoint whose checksum is right is refused if its header is wrong. Only another format
+// is no damage.
 func TestCheckpointHeader(t *testing.T) {
 	t.Parallel()
-	agent, ensemble := savedKinds(t)
-	for _, k := range []*savedKind{agent, ensemble} {
+	agent, pun := savedKinds(t)
+	for _, k := range []*savedKind{agent, pun} {
 		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
+			data := k.resealed(t, string(rune(checkpointFormat)), string(rune(other))) // the format's first byte
 			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
-			k.refuses(t, "another format", k.resealed(t, string(rune(checkpointFormat)), string(rune(other))), want)
+			if err := k.refusal(t, "another format", data, want); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("error %q means damage, want another format", err)
+			}
 		}
 		k.refuses(t, "an unknown field", k.resealed(t, `"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		k.refuses(t, "a bad parameter", k.resealed(t, `"Batch":16`, `"Batch":0`), "parameter Batch is 0")
 		k.refuses(t, "one network more", k.resealed(t, k.shape, `"HiddenSize":1,"HiddenLayers":1,"Critics":4`), "its state: ")
 		k.refuses(t, "large networks", k.resealed(t, k.shape, `"HiddenSize":4096,"HiddenLayers":1,"Critics":2`), shorter)
-		length := string(k.data[24:32])
+		length := string(headerLength(k.data))
 		long := string(binary.LittleEndian.AppendUint64(nil, 1<<40))
 		k.refuses(t, "a long header", k.resealed(t, length, long), "it is shorter than its header")
 	}
 	agent.stays(t)
-	ensemble.stays(t)
+	pun.stays(t)
 }
 
-// TestCheckpointCounts changes how much an agent's header says there is.
+// A checkpoint is refused if its header says that there is more than there is, or less.
 func TestCheckpointCounts(t *testing.T) {
 	t.Parallel()
 	agent, _ := savedKinds(t)
@@ -377,6 +403,7 @@ func TestCheckpointCounts(t *testing.T) {
 		{"many evaluations", `"Evaluations":2`, `"Evaluations":9999`, shorter},
 		{"more steps", `"Step":15`, `"Step":99`, shorter},
 		{"a negative length", `"Attachment":0`, `"Attachment":-1`, shorter},
+		// An evaluation is ten numbers of 8 bytes.
 		{"an evaluation less", `"Evaluations":2`, `"Evaluations":1`, "its state has 80 bytes too many"},
 	} {
 		agent.refuses(t, test.what, agent.resealed(t, test.old, test.new), test.want)
@@ -384,8 +411,8 @@ func TestCheckpointCounts(t *testing.T) {
 	agent.stays(t)
 }
 
-// Arbitrary contents under the right checksum give an error of one line, or an agent or a PUN
-// that can be saved and loaded again. They take no more memory than their length calls for.
+// Arbitrary contents with the right checksum give an error of one line, or an agent or a PUN
+// that can be saved and loaded again. To decode them takes memory in proportion to their length.
 func FuzzCheckpoint(f *testing.F) {
 	for _, changes := range []string{"", "Uncertainty=ensemble", "Curriculum=mega Replay=per", "Curriculum=her Critics=1"} {
 		data := marshal(f, agentAfter(f, with(leastParams(), changes), 9))
@@ -395,10 +422,7 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Add(data[:len(data)-sha256.Size])
 	f.Fuzz(func(t *testing.T, content []byte) {
 		sum := sha256.Sum256(content)
-		for _, x := range []interface {
-			encoding.BinaryMarshaler
-			encoding.BinaryUnmarshaler
-		}{new(Agent), new(PUN)} {
+		for _, x := range []saveable{new(Agent), new(PUN)} {
 			var err error
 			got := allocated(func() { err = x.UnmarshalBinary(append(slices.Clone(content), sum[:]...)) })
 			if most := uint64(1<<20 + 100*len(content)); got > most {
@@ -406,13 +430,13 @@ func FuzzCheckpoint(f *testing.F) {
 			}
 			if err != nil {
 				if !strings.HasPrefix(err.Error(), "qta: ") || strings.Contains(err.Error(), "\n") {
-					t.Errorf("error %q", err)
+					t.Errorf("error %q, want one line of package qta", err)
 				}
 				continue
 			}
 			again, err := x.MarshalBinary()
 			if err = errors.Join(err, x.UnmarshalBinary(again)); err != nil {
-				t.Errorf("what was decoded and encoded is not decoded: %v", err)
+				t.Errorf("what was decoded does not pass through a checkpoint: %v", err)
 			}
 		}
 	})
@@ -421,7 +445,10 @@ func FuzzCheckpoint(f *testing.F) {
 // badNumbers are neither saved nor read.
 var badNumbers = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
-// A bad number in any field is neither saved nor read.
+// spoiledAt is the step after which a test puts a bad number into an agent.
+const spoiledAt = 16
+
+// A bad number in any field of an agent's state is neither saved nor read.
 func TestCheckpointNumbers(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -429,81 +456,86 @@ func TestCheckpointNumbers(t *testing.T) {
 		if testing.Short() && i%5 != 0 {
 			continue
 		}
-		a := agentAfter(t, variant.Params, 16)
+		a := agentAfter(t, variant.Params, spoiledAt)
 		reader := new(Agent)
 		unmarshal(t, marshal(t, a), reader)
 		fields := a.savedState()
-		whole := appended(t, fields)
-		for k, field := range fields {
-			number, index := oneNumber(rng, field)
-			if !number.CanFloat() {
-				continue
-			}
-			bad := badNumbers[rng.IntN(3)]
-			good := number.Float()
-
-			number.SetFloat(bad)
-			_, err := fields.append(nil, 16)
-			namesNumber(t, variant.Name, "training state", err)
-
-			at := len(appended(t, fields[:k])) + index*int(number.Type().Size())
-			damaged, _ := binary.Append(slices.Clone(whole[:at]), binary.LittleEndian, number.Interface())
-			damaged = append(damaged, whole[len(damaged):]...)
-			err = reader.savedState().read(damaged)
-			if err == nil || !strings.Contains(err.Error(), "is not finite") {
-				t.Errorf("%s, field %d, read with %v: error %v", variant.Name, k, bad, err)
-			}
-			number.SetFloat(good)
+		for k := range fields {
+			checkBadNumber(t, variant.Name, fields, k, reader, rng)
 		}
-		marshal(t, a)
+		marshal(t, a) // all numbers are good again
+	}
+}
+
+// checkBadNumber puts a bad number into field k, checks that the fields are not saved and that
+// reader does not read them, and puts the good number back.
+func checkBadNumber(t *testing.T, what string, fields savedState, k int, reader *Agent, rng *rand.Rand) {
+	t.Helper()
+	number := oneNumber(rng, fields[k])
+	if !number.CanFloat() {
+		return
+	}
+	good := number.Float()
+	defer number.SetFloat(good)
+	bad := badNumbers[rng.IntN(3)]
+	number.SetFloat(bad)
+	_, err := fields.append(nil, spoiledAt)
+	namesNumber(t, what, "training state", err)
+
+	spoiled, _ := binary.Append(nil, binary.LittleEndian, fields[k])
+	data := slices.Concat(appended(t, fields[:k]), spoiled, appended(t, fields[k+1:]))
+	err = reader.savedState().read(data)
+	if err == nil || !strings.Contains(err.Error(), "is not finite") {
+		t.Errorf("%s, %v in field %d: error %v of reading, want that it is not finite", what, bad, k, err)
 	}
 }
 
 // appended returns the fields as a checkpoint has them.
 func appended(t *testing.T, fields savedState) []byte {
 	t.Helper()
-	b, err := fields.append(nil, 16)
+	b, err := fields.append(nil, spoiledAt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// oneNumber returns a field, or one number of a slice and its index.
-func oneNumber(rng *rand.Rand, field any) (number reflect.Value, index int) {
-	number = reflect.Indirect(reflect.ValueOf(field))
-	if number.Kind() == reflect.Slice && number.Len() > 0 {
-		index = rng.IntN(number.Len())
-		number = number.Index(index)
+// oneNumber returns what a field points to, or one element of a slice.
+func oneNumber(rng *rand.Rand, field any) reflect.Value {
+	v := reflect.Indirect(reflect.ValueOf(field))
+	if v.Kind() == reflect.Slice && v.Len() > 0 {
+		return v.Index(rng.IntN(v.Len()))
 	}
-	return number, index
+	return v
 }
 
-// namesNumber checks that an error names a number of step 16 that is not finite.
+// namesNumber checks that an error says which network, or what else, has a bad number, and
+// after which step.
 func namesNumber(t *testing.T, what, network string, err error) {
 	t.Helper()
 	numeric, ok := errors.AsType[*NumericError](err)
-	if !ok || numeric.Step != 16 || finite(numeric.Value) || numeric.Network != network {
-		t.Errorf("%s, a number of %s: error %v", what, network, err)
+	if !ok || numeric.Step != spoiledAt || finite(numeric.Value) || numeric.Network != network {
+		t.Errorf("%s, a bad number of %s: error %v, want one that names it at step %d", what, network, err, spoiledAt)
 	}
 }
 
-// A network with a bad number is named, and not saved.
+// An agent that has a network with a bad number is not saved. The error names the network.
 func TestCheckpointNetworks(t *testing.T) {
-	a := agentAfter(t, tiny(Beyond(), "Curriculum=vds"), 16)
+	a := agentAfter(t, tiny(Beyond(), "Curriculum=vds"), spoiledAt)
 	for k, params := range a.parameters() {
-		good := params.values[3]
-		params.values[3] = float32(badNumbers[k%3])
+		number := &params.values[3] // any of them
+		good := *number
+		*number = float32(badNumbers[k%3])
 		_, err := a.MarshalBinary()
 		namesNumber(t, "VDS", params.name, err)
-		params.values[3] = good
+		*number = good
 	}
 	marshal(t, a)
 	a.policy.adam.v[2] = float32(math.NaN())
 	namesNumber(t, "VDS", "training state", a.SaveFile(filepath.Join(t.TempDir(), "agent")))
 }
 
-// loads checks that a file holds an agent after so many steps.
+// loads checks that a file holds an agent after a number of steps.
 func loads(t *testing.T, what, path string, steps int) {
 	t.Helper()
 	a, err := LoadFile(path)
@@ -514,28 +546,31 @@ func loads(t *testing.T, what, path string, steps int) {
 	}
 }
 
-// failsToLoad checks that a file is refused by name.
+// failsToLoad checks that a file is refused by name, and said to be missing only if it is.
 func failsToLoad(t *testing.T, what, path string) {
 	t.Helper()
 	_, err := LoadFile(path)
 	if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), path) {
-		t.Errorf("%s: error %v", what, err)
+		t.Errorf("%s: error %v, want one that names %s", what, err, path)
 	}
-	_, missing := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) != (missing != nil) {
-		t.Errorf("%s: error %v takes the file for missing, or does not", what, err)
+	_, found := os.Lstat(path)
+	want := found != nil
+	if got := errors.Is(err, fs.ErrNotExist); got != want {
+		t.Errorf("%s: error %v says that the file is missing: %t, want %t", what, err, got, want)
 	}
 }
 
-// A crash in a save leaves such files. A whole checkpoint among them is loaded. The next save
-// succeeds and leaves one file.
+// Each row has files that a crash during a save can leave. A whole checkpoint at the path is
+// loaded, anything else is refused. The next save succeeds and leaves one file.
 func TestSaveFile(t *testing.T) {
-	older, newer := marshal(t, agentAfter(t, leastParams(), 5)), marshal(t, agentAfter(t, leastParams(), 8))
+	older := marshal(t, agentAfter(t, leastParams(), 5))
+	newer := marshal(t, agentAfter(t, leastParams(), 8))
 	next := agentAfter(t, leastParams(), 11)
 	for _, test := range []struct {
-		what             string
-		saved, temporary []byte // nil is no file
-		steps            int    // of what is loaded, or 0
+		what      string // when the crash was, or what it left
+		saved     []byte // the file at the path, nil for none
+		temporary []byte // the file that was to be renamed to it, nil for none
+		steps     int    // of the agent that is loaded, 0 for none
 	}{
 		{"in the first save", nil, newer[:99], 0},
 		{"in a later save", older, newer[:99], 5},
@@ -561,7 +596,7 @@ func TestSaveFile(t *testing.T) {
 		}
 		loads(t, test.what+", after the next save", path, 11)
 		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-			t.Errorf("%s: the files are %v", test.what, entries)
+			t.Errorf("%s: after the next save the files are %v, want one", test.what, entries)
 		}
 	}
 	failsToLoad(t, "a device", os.DevNull)
@@ -585,23 +620,23 @@ func TestSaveFileFails(t *testing.T) {
 		}
 		err := next.SaveFile(path)
 		if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint not written: ") {
-			t.Errorf("%s: error %v", what, err)
+			t.Errorf("%s: error %v, want that the checkpoint is not written", what, err)
 		}
-		loads(t, what, path, 5) // through a link, too
+		loads(t, what, path, 5) // the link leads to it, too
 		if _, err := os.Lstat(path + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the temporary file is left: %v", what, err)
 		}
 	}
 }
 
-// A failingFile returns these errors.
+// A failingFile is a file whose methods return these errors.
 type failingFile struct{ onWrite, onSync, onClose error }
 
 func (f failingFile) Write(p []byte) (int, error) { return len(p), f.onWrite }
 func (f failingFile) Sync() error                 { return f.onSync }
 func (f failingFile) Close() error                { return f.onClose }
 
-// No error of a file system at the end of a save is lost.
+// A save returns every error of the disk, but goes on where a file system has no fsync.
 func TestSaveFileErrors(t *testing.T) {
 	const failure = syscall.EIO
 	for _, test := range []struct {
@@ -632,7 +667,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// No thread outlives an agent that is closed, also after others were read into it.
+// No thread outlives an agent that is closed, even if other agents were read into it.
 func TestCheckpointThreads(t *testing.T) {
 	a := newMazeAgent(t, leastParams(), 1)
 	before := runtime.NumGoroutine()
@@ -642,5 +677,5 @@ func TestCheckpointThreads(t *testing.T) {
 	}
 	a.Close()
 	goroutinesEnd(t, before)
-	new(Agent).Close() // which has none
+	new(Agent).Close() // the zero agent has no threads
 }

@@ -7,36 +7,44 @@ import (
 	"testing"
 )
 
-// exploredActions returns the actions of a long episode in which the policy's is tanh(c)
-// in both components.
-func exploredActions(t *testing.T, c, randomAction float64) (actions [][]float64) {
+// exploredActions returns the actions of a long episode. Both components of the policy's action
+// are tanh(c). A share of the actions is random.
+func exploredActions(t *testing.T, c, share float64) (actions [][]float64) {
 	t.Helper()
-	p := with(Small(), fmt.Sprint("Horizon=100000 LearningStarts=100000 ActionNoise=0.2 RandomAction=", randomAction))
-	p.RandomActionLater = randomAction
+	p := with(Small(), "Horizon=100000 LearningStarts=100000 ActionNoise=0.2")
+	p.RandomAction = share
+	p.RandomActionLater = share
 	a := newAgent(t, p, new(lineEnv).Sizes(), 1)
 	last := a.policy.net.layers[len(a.policy.net.layers)-1]
 	clear(last.w.data)
 	copy(last.b, float32s([]float64{c, c}))
 	a.SetCurriculum(curriculumFunc(ownHER))
-	env := &lineEnv{onStep: func(_ *lineEnv, action []float64) { actions = append(actions, slices.Clone(action)) }}
+	env := &lineEnv{onStep: func(_ *lineEnv, action []float64) {
+		actions = append(actions, slices.Clone(action))
+	}}
 	train(t, a, env, new(lineEnv), TrainOptions{Steps: 20_000, EvalEvery: 1e9, Rollouts: 1})
 	return actions
 }
 
-// countBelow counts actions by which components are at most a bound: the first one, the
-// second one, both, and the first one in two steps in a row.
-func countBelow(actions [][]float64, bound float64) (first, second, both, twice int) {
+// A belowCount says how often components of actions are at most a bound.
+type belowCount struct {
+	first, second int
+	both          int // in the same step
+	twice         int // the first component in this step and in the step before
+}
+
+func countBelow(actions [][]float64, bound float64) (n belowCount) {
 	before := false
 	for _, action := range actions {
-		firstBelow := action[0] <= bound
-		secondBelow := action[1] <= bound
-		first += count(firstBelow)
-		second += count(secondBelow)
-		both += count(firstBelow && secondBelow)
-		twice += count(firstBelow && before)
-		before = firstBelow
+		first := action[0] <= bound
+		second := action[1] <= bound
+		n.first += count(first)
+		n.second += count(second)
+		n.both += count(first && second)
+		n.twice += count(first && before)
+		before = first
 	}
-	return first, second, both, twice
+	return n
 }
 
 // An action is the policy's with Gaussian noise of deviation ε, 0.2, on each component,
@@ -46,25 +54,25 @@ func TestExploration(t *testing.T) {
 	for _, test := range []struct{ c, share float64 }{{0, 0}, {0, 0.3}, {1, 0}, {-1, 0.3}} {
 		actions := exploredActions(t, test.c, test.share)
 		for _, bound := range []float64{-1.01, -1, -0.9, -0.5, -0.2, 0, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
-			noisy := 0.0 // the chance of a noisy component to be at most the bound
-			uniform := 0.0
+			noisy := 0.0   // the chance of a noisy component to be at most the bound
+			uniform := 0.0 // the chance of a random one
 			if bound >= -1 {
 				noisy = math.Erfc(-(bound-math.Tanh(test.c))/0.2/math.Sqrt2) / 2
 				uniform = (bound + 1) / 2
 			}
 			one := (1-test.share)*noisy + test.share*uniform
 			two := (1-test.share)*noisy*noisy + test.share*uniform*uniform
-			first, second, both, twice := countBelow(actions, bound)
+			n := countBelow(actions, bound)
 			what := fmt.Sprintf("actions tanh(%v) with noise, a share of %v random: at most %.2f", test.c, test.share, bound)
-			checkFrequency(t, what+", first component", first, len(actions), one)
-			checkFrequency(t, what+", second component", second, len(actions), one)
-			checkFrequency(t, what+", both", both, len(actions), two)
-			checkFrequency(t, what+", two steps in a row", twice, len(actions)-1, one*one)
+			checkFrequency(t, what+", first component", n.first, len(actions), one)
+			checkFrequency(t, what+", second component", n.second, len(actions), one)
+			checkFrequency(t, what+", both", n.both, len(actions), two)
+			checkFrequency(t, what+", two steps in a row", n.twice, len(actions)-1, one*one)
 		}
 	}
 }
 
-// count returns 1 for true.
+// count returns 1 for true and 0 for false.
 func count(is bool) int {
 	if is {
 		return 1
@@ -93,30 +101,33 @@ func TestNormalizer(t *testing.T) {
 
 // At an episode's end the normalizers are shown nine of its transitions, drawn with
 // replacement. They see the state before the step, and the goal as in a minibatch: four of
-// five are relabeled. Here state k is 10^k, so the digits of the sum count the states.
+// five are relabeled. Here the state before transition k is 10^k, so the sum of the states shown
+// has a digit for each transition, which counts how often it was shown. A relabeled goal is 1,
+// and a goal pursued is 0.
 func TestNormalizersShown(t *testing.T) {
 	const showings = 2000
 	a := linearAgent(t, linearNetworks{}, 1, "NormalizerDraws=9 HindsightRatio=4")
-	for i, s := range []float64{1e7, 1e7, 1e7, 1e7, 1e7, 1, 10, 100, 1000, 10_000} {
+	for i, s := range []float64{1e7, 1e7, 1e7, 1e7, 1e7, 1, 10, 100, 1000, 10_000} { // two episodes
 		next := State{Observation: []float64{1e8}, Achieved: []float64{1}}
 		a.replay.add([]float64{s}, []float64{1e8}, []float64{0}, []float64{0}, next)
 		a.step = i + 1
 	}
-	var shown [5]int // each transition
+	var shown [5]int // how often each transition of the second episode is shown
 	missed := 0      // showings without the first transition
 	relabeled := 0
 	for range showings {
 		a.stateScale = newNormalizer(1, &a.params)
 		a.goalScale = newNormalizer(1, &a.params)
 		a.showNormalizers()
-		digits := fmt.Sprintf("%05.0f", a.stateScale.sum[0])
-		if len(digits) > 5 {
-			t.Fatalf("states that add up to %s are shown: one of another episode, or after a step", digits)
+		digits := int(a.stateScale.sum[0])
+		if digits > 99_999 {
+			t.Fatalf("states that add up to %d are shown: one of another episode, or after a step", digits)
 		}
+		missed += count(digits%10 == 0)
 		for k := range shown {
-			shown[k] += int(digits[4-k] - '0')
+			shown[k] += digits % 10
+			digits /= 10
 		}
-		missed += count(digits[4] == '0')
 		relabeled += int(a.goalScale.sum[0])
 	}
 	for k, n := range shown {

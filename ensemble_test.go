@@ -15,20 +15,17 @@ import (
 // From an agent's minibatches a PUN learns the same as the agent's ensemble, to the bit, and
 // then answers the same.
 func TestPUNIsTheAgents(t *testing.T) {
-	for _, changes := range []string{"", "Critics=2", "Critics=5",
-		"Curriculum=her UncertaintyGoal=desired", "UncertaintyNoise=1"} { // no part of an answer
+	for _, changes := range []string{
+		"",
+		"Critics=2",
+		"Critics=5",
+		"Curriculum=her UncertaintyGoal=desired", // Uncertainty is about the goals that it is given
+		"UncertaintyNoise=1",                     // which Uncertainty leaves out
+	} {
 		t.Run(changes, func(t *testing.T) {
 			p := tiny(Beyond(), "ClipReturns=false "+changes)
 			a, _ := walked(t, p, 60)
-			u, err := NewPUN(with(p, "ClipReturns=true Learner=vds Uncertainty=ensemble"), a.sizes, 3) // which do nothing
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, c := range u.pun.critics {
-				copy(c.params, a.pun.critics[i].params)
-				copy(c.target.params, a.pun.critics[i].target.params)
-			}
-			*u.draws.pcg = *a.learning.pcg
+			u := punOf(t, a, with(p, "ClipReturns=true Learner=vds Uncertainty=ensemble")) // a PUN ignores these three
 			for range 5 {
 				learnAlike(t, a, u)
 			}
@@ -39,7 +36,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 				}
 			}
 
-			// The walked agent's normalizers do nothing but clip.
+			// The walked agent's normalizers only clip, and these numbers are small.
 			rng := rand.New(rand.NewPCG(4, 4))
 			observations := randomRows(rng, 37, 2)
 			goals := randomRows(rng, 37, 2)
@@ -50,15 +47,30 @@ func TestPUNIsTheAgents(t *testing.T) {
 	}
 }
 
+// punOf returns a PUN with the networks of an agent, which will draw the same pairs M.
+func punOf(t *testing.T, a *Agent, p Params) *PUN {
+	t.Helper()
+	u, err := NewPUN(p, a.sizes, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range u.pun.critics {
+		copy(c.params, a.pun.critics[i].params)
+		copy(c.target.params, a.pun.critics[i].target.params)
+	}
+	*u.draws.pcg = *a.learning.pcg
+	return u
+}
+
 // learnAlike draws a minibatch of an agent's and has the agent's ensemble and a PUN learn
-// from it: towards the same targets, with the same losses.
+// from it: towards the same targets, with the same losses. s, g and a have two numbers each.
 func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	t.Helper()
 	b := &a.batch
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
 		t.Fatal(err)
 	}
-	a.policy.act(a.policy.target, b.next)
+	a.policy.act(a.policy.target, b.next) // writes a'
 	a.pun.heads.targets(a.pun, b, a.learning)
 	goals := tableOf(b.x, 2, 4)
 	y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), goals, tableOf(b.next, 4, 6))
@@ -81,9 +93,7 @@ func learnAlike(t *testing.T, a *Agent, u *PUN) {
 // sizes.
 func learnedPUN(t testing.TB, updates int, seed uint64) *PUN {
 	t.Helper()
-	p := leastParams()
-	p.HiddenSize = 3
-	p.Critics = 3 // so that M is a choice
+	p := with(leastParams(), "HiddenSize=3 Critics=3") // with three critics M is a choice
 	u, err := NewPUN(p, Sizes{Observation: 2, Action: 1}, seed)
 	if err != nil {
 		t.Fatal(err)
@@ -92,17 +102,18 @@ func learnedPUN(t testing.TB, updates int, seed uint64) *PUN {
 	return u
 }
 
-// learnMore makes updates from random transitions, whose rewards are 0.
+// learnMore makes updates from random transitions, whose rewards are 0. The number of a PUN's
+// updates so far decides the transitions of the next one.
 func learnMore(t testing.TB, u *PUN, updates int) {
 	t.Helper()
 	for range updates {
 		rng := rand.New(rand.NewPCG(uint64(u.updates), 0))
 		n := 1 + rng.IntN(9)
-		s := randomRows(rng, n, 2)
-		act := randomRows(rng, n, 1)
+		observations := randomRows(rng, n, 2)
+		actions := randomRows(rng, n, 1)
 		next := randomRows(rng, n, 2)
 		y := u.Targets(make([]float64, n), next, nil, randomRows(rng, n, 1))
-		if _, _, err := u.Learn(s, nil, act, next, y); err != nil {
+		if _, _, err := u.Learn(observations, nil, actions, next, y); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,16 +122,17 @@ func learnMore(t testing.TB, u *PUN, updates int) {
 // A PUN that is saved and loaded between two updates learns on to the same bytes. Another
 // seed gives other bytes.
 func TestPUNContinues(t *testing.T) {
-	want := marshal(t, learnedPUN(t, 12, 7))
-	for n := range 13 {
+	const updates = 12
+	want := marshal(t, learnedPUN(t, updates, 7))
+	for saved := range updates + 1 {
 		var u PUN
-		unmarshal(t, marshal(t, learnedPUN(t, n, 7)), &u)
-		learnMore(t, &u, 12-n)
+		unmarshal(t, marshal(t, learnedPUN(t, saved, 7)), &u)
+		learnMore(t, &u, updates-saved)
 		if !bytes.Equal(want, marshal(t, &u)) {
-			t.Errorf("saved after %d updates, it ends otherwise", n)
+			t.Errorf("saved after %d updates, it ends otherwise", saved)
 		}
 	}
-	if bytes.Equal(want, marshal(t, learnedPUN(t, 12, 8))) {
+	if bytes.Equal(want, marshal(t, learnedPUN(t, updates, 8))) {
 		t.Error("another seed makes no other PUN")
 	}
 }
@@ -130,70 +142,78 @@ func TestNewPUNRefuses(t *testing.T) {
 	for _, test := range []struct {
 		params Params
 		sizes  Sizes
-		want   string
+		want   string // how the error begins
 	}{
-		{Beyond(), Sizes{0, 1, 1}, "qta: sizes {Observation:0 Goal:1 Action:1} of an ensemble"},
-		{Beyond(), Sizes{1, -1, 1}, "qta: sizes"},
-		{Beyond(), Sizes{1, 1, 0}, "qta: sizes"},
-		{Params{}, Sizes{1, 1, 1}, "qta: parameter HiddenSize is 0"},
+		{Beyond(), Sizes{Goal: 1, Action: 1}, "qta: sizes {Observation:0 Goal:1 Action:1} of an ensemble"},
+		{Beyond(), Sizes{Observation: 1, Goal: -1, Action: 1}, "qta: sizes"},
+		{Beyond(), Sizes{Observation: 1, Goal: 1}, "qta: sizes"},
+		{Params{}, Sizes{Observation: 1, Goal: 1, Action: 1}, "qta: parameter HiddenSize is 0"},
 	} {
-		if _, err := NewPUN(test.params, test.sizes, 1); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		_, err := NewPUN(test.params, test.sizes, 1)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%+v: error %v, want %q", test.sizes, err, test.want)
 		}
 	}
 }
 
 // A call whose rows do not fit, or with a number that is not finite, panics and changes
-// nothing.
+// nothing. A question about no rows has an empty answer.
 func TestPUNPanics(t *testing.T) {
 	u := learnedPUN(t, 1, 7)
 	before := marshal(t, u)
 	s := [][]float64{{1, 2}, {3, 4}}
 	a := [][]float64{{1}, {2}}
 	y := []float64{1, 2}
-	bad := [][]float64{{1, 2}, {3, 1e39}}
-	for name, f := range map[string]func(){
-		"a goal":                func() { u.Learn(s, a, a, s, y) },
-		"no actions":            func() { u.Learn(s, nil, nil, s, y) },
-		"a short target":        func() { u.Learn(s, nil, a, s, y[:1]) },
-		"a wide action":         func() { u.Learn(s, nil, s, s, y) },
-		"a narrow next":         func() { u.Learn(s, nil, a, a, y) },
-		"too many next actions": func() { u.Targets(y[:1], s[:1], nil, a) },
-		"too many rewards":      func() { u.Targets(y, s[:1], nil, a[:1]) },
-		"a wide observation":    func() { u.Uncertainty([][]float64{{1, 2, 3}}, nil, 1) },
-		"an infinite float32":   func() { u.Learn(bad, nil, a, s, y) },
-		"an infinite next":      func() { u.Learn(s, nil, a, bad, y) },
-		"a NaN":                 func() { u.Learn(s, nil, a, s, []float64{1, math.NaN()}) },
-		"no transition":         func() { u.Learn(nil, nil, nil, nil, nil) },
+	infinite := [][]float64{{1, 2}, {3, 1e39}} // as float32
+	for name, call := range map[string]func(){
+		"goals that are not nil":     func() { u.Learn(s, a, a, s, y) },
+		"no actions":                 func() { u.Learn(s, nil, nil, s, y) },
+		"too few targets":            func() { u.Learn(s, nil, a, s, y[:1]) },
+		"wide actions":               func() { u.Learn(s, nil, s, s, y) },
+		"narrow next observations":   func() { u.Learn(s, nil, a, a, y) },
+		"too many next actions":      func() { u.Targets(y[:1], s[:1], nil, a) },
+		"too many rewards":           func() { u.Targets(y, s[:1], nil, a[:1]) },
+		"a wide observation":         func() { u.Uncertainty([][]float64{{1, 2, 3}}, nil, 1) },
+		"an infinite observation":    func() { u.Learn(infinite, nil, a, s, y) },
+		"an infinite next one":       func() { u.Learn(s, nil, a, infinite, y) },
+		"a target that is no number": func() { u.Learn(s, nil, a, s, []float64{1, math.NaN()}) },
+		"no transition":              func() { u.Learn(nil, nil, nil, nil, nil) },
 	} {
-		mustPanic(t, name, f)
+		mustPanic(t, name, call)
 	}
 	if !bytes.Equal(before, marshal(t, u)) {
 		t.Error("the ensemble has changed")
 	}
 	for _, u := range []*PUN{u, learnedPUN(t, 0, 7)} {
-		if len(u.Uncertainty(nil, nil, 1))+len(u.Targets(nil, nil, nil, nil)) != 0 {
-			t.Error("about nothing a PUN says something")
+		if len(u.Uncertainty(nil, nil, 1)) != 0 || len(u.Targets(nil, nil, nil, nil)) != 0 {
+			t.Error("a question about no rows has an answer")
 		}
 	}
 }
 
 // If a number goes wrong, the error names its network, and the PUN is not saved.
 func TestPUNNumericError(t *testing.T) {
-	for want, spoil := range map[string]func(u *PUN, y []float64){
-		"critics":          func(_ *PUN, y []float64) { y[0] = 3e38 }, // whose gradient is infinite
-		"predictive heads": func(u *PUN, _ []float64) { c := u.pun.critics[0]; c.params[len(c.params)-1] = float32(math.NaN()) },
+	infiniteGradient := func(_ *PUN, y []float64) { y[0] = 3e38 }
+	poisonedHead := func(u *PUN, _ []float64) {
+		c := u.pun.critics[0]
+		c.params[len(c.params)-1] = float32(math.NaN()) // the parameters end with the head's
+	}
+	for network, spoil := range map[string]func(u *PUN, y []float64){
+		"critics":          infiniteGradient,
+		"predictive heads": poisonedHead,
 	} {
 		u := learnedPUN(t, 4, 7)
 		y := []float64{0}
 		spoil(u, y)
 		var numeric *NumericError
-		for k := 0; k < 3 && numeric == nil; k++ {
+		for range 3 { // the first update after an infinite gradient has a loss that is not finite
 			_, _, err := u.Learn([][]float64{{1, 1}}, nil, [][]float64{{1}}, [][]float64{{0, 0}}, y)
-			errors.As(err, &numeric)
+			if errors.As(err, &numeric) {
+				break
+			}
 		}
-		if numeric == nil || numeric.Network != want || numeric.Step != u.updates {
-			t.Errorf("error %v, want one of the %s in step %d", numeric, want, u.updates)
+		if numeric == nil || numeric.Network != network || numeric.Step != u.updates {
+			t.Errorf("error %v, want one of the %s in step %d", numeric, network, u.updates)
 		}
 		if _, err := u.MarshalBinary(); !errors.As(err, &numeric) {
 			t.Errorf("a PUN that is not finite is saved, error %v", err)

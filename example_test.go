@@ -27,7 +27,8 @@ func Example_goalSelection() {
 	// action. The deviation of 1, 2 and 3 is 1.
 	first := [][]float32{{1, 0, 5}, {2, 3, 5}, {3, 6, 5}}   // each head's three predictions for the first action
 	second := [][]float32{{0, -5, 1}, {1, 0, 1}, {2, 5, 1}} // and for the second
-	d1, d2 := make([]float64, 3), make([]float64, 3)
+	d1 := make([]float64, 3)
+	d2 := make([]float64, 3)
 	qta.HeadDeviation(d1, first, 1)
 	qta.HeadDeviation(d2, second, 1)
 	ε := make([]float64, 3)
@@ -37,8 +38,8 @@ func Example_goalSelection() {
 	fmt.Println("deviations:", d1, d2)
 	fmt.Println("uncertainty:", ε)
 
-	// Equation 6 with m = 4 and b = -0.75: scaled to 0.25, 1 and 0, the
-	// candidates weigh 0.25, 3.25 and nothing.
+	// Equation 6 with m = 4 and b = -0.75. The uncertainties are scaled to 0.25,
+	// 1 and 0, so the candidates weigh 0.25, 3.25 and nothing.
 	p := make([]float64, 3)
 	qta.GoalProbabilities(p, ε, 4, -0.75)
 	fmt.Printf("probabilities: %.3f\n", p)
@@ -80,7 +81,8 @@ func ExampleAgent_Train() {
 	fmt.Println("path length", maze.PathLength())
 
 	p := qta.Small()
-	p.HiddenSize, p.Batch = 8, 16
+	p.HiddenSize = 8
+	p.Batch = 16
 	agent, err := qta.NewAgent(p, maze.Env().Sizes(), 1)
 	if err != nil {
 		log.Fatal(err)
@@ -138,8 +140,8 @@ func ExampleLoadFile() {
 	// reached: true
 }
 
-// A learner without goals uses the ensemble by itself. It learns from a dot that jumps about
-// in the left half of a square. It is more uncertain about the right half.
+// A learner without goals uses only the ensemble. It learns from a dot that jumps about in the
+// left half of a square. It is more uncertain about the right half.
 func ExamplePUN() {
 	p := qta.Small()
 	p.HiddenSize = 32
@@ -148,13 +150,13 @@ func ExamplePUN() {
 		log.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	uniform := func(low, high float64) float64 { return low + float64((high-low)*float64(rng.Float64())) }
+	symmetric := func() float64 { return 2*rng.Float64() - 1 } // from -1 to 1
 	for range 400 {
 		var s, a, next, nextActions [][]float64
 		var r []float64
 		for range 64 {
-			at := []float64{uniform(-1, 0), uniform(-1, 1)} // in the left half of a square
-			step := []float64{uniform(-1, 1), uniform(-1, 1)}
+			at := []float64{rng.Float64() - 1, symmetric()} // in the left half of the square
+			step := []float64{symmetric(), symmetric()}
 			s = append(s, at)
 			a = append(a, step)
 			next = append(next, []float64{min(at[0]+0.1*step[0], 0), at[1] + 0.1*step[1]})
@@ -162,7 +164,7 @@ func ExamplePUN() {
 			nextActions = append(nextActions, []float64{0, 0})
 		}
 		y := u.Targets(r, next, nil, nextActions)
-		if _, _, err := u.Learn(s, nil, a, next, y); err != nil {
+		if _, _, err = u.Learn(s, nil, a, next, y); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -211,9 +213,9 @@ func ExampleAgent_WriteSafetensors() {
 	// "policy.1.bias":{"dtype":"F32","shape":[1],"data_offsets":[1280,1284]},
 }
 
-// An approach is a curriculum that pursues part of the way to the desired goal, and more of it
-// with each goal that is reached. How many were reached decides its goals, so it keeps that
-// number in the agent, which saves it.
+// An approach is a curriculum that pursues part of the way to the desired goal, and more of the
+// way with each goal that is reached. The number of goals reached decides the next goal, so the
+// curriculum keeps this number in the agent, which saves it.
 type approach struct{}
 
 func (approach) NextGoal(a *qta.Agent, first bool, _ *rand.Rand) ([]float64, error) {
@@ -222,13 +224,16 @@ func (approach) NextGoal(a *qta.Agent, first bool, _ *rand.Rand) ([]float64, err
 		reached = min(reached+1, 19)
 		a.Attach(make([]byte, reached))
 	}
-	s, part := a.State(), float64(reached+1)/20
+	s := a.State()
+	part := float64(reached+1) / 20
 	return []float64{s.Achieved[0] + float64(part*(s.Desired[0]-s.Achieved[0]))}, nil
 }
 
 func ExampleCurriculum() {
 	p := qta.Small()
-	p.HiddenSize, p.Batch, p.Horizon = 8, 16, 20
+	p.HiddenSize = 8
+	p.Batch = 16
+	p.Horizon = 20
 	agent, err := qta.NewAgent(p, new(cart).Sizes(), 1)
 	if err != nil {
 		log.Fatal(err)
@@ -240,17 +245,20 @@ func ExampleCurriculum() {
 	if err := agent.Train(context.Background(), new(cart), new(cart), o); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(agent.Attachment()) > 0)
+	fmt.Println("goals were reached:", len(agent.Attachment()) > 0)
 
 	// Output:
-	// true
+	// goals were reached: true
 }
 
 // trainedCart returns an agent that has learned to push a cart, and has
 // been nowhere beyond the ends of its line, -1 and 1.
 var trainedCart = sync.OnceValue(func() *qta.Agent {
 	p := qta.Small()
-	p.HiddenSize, p.Batch, p.Horizon, p.InitialSteps = 32, 64, 20, 200
+	p.HiddenSize = 32
+	p.Batch = 64
+	p.Horizon = 20
+	p.InitialSteps = 200
 	agent, err := qta.NewAgent(p, new(cart).Sizes(), 2)
 	if err != nil {
 		log.Fatal(err)
@@ -268,16 +276,16 @@ func ExampleAgent_Uncertainty() {
 	agent := trainedCart()
 	rest := []float64{0, 0} // in the middle, at rest
 	v := agent.Value([][]float64{rest, rest}, [][]float64{{0}, {0.8}})
-	fmt.Println(v[0] > v[1])
+	fmt.Println("worth more:", v[0] > v[1])
 	ε := agent.Uncertainty([][]float64{{0.5, 0}, {3, 0}}, [][]float64{{0.5}, {0.5}}, 1)
-	fmt.Println(ε[0] < ε[1])
+	fmt.Println("less certain:", ε[1] > ε[0])
 
 	// Output:
-	// true
-	// true
+	// worth more: true
+	// less certain: true
 }
 
-// A cart on a line is an environment of one's own. It has inertia, so its observation is a
+// A cart on a line shows how to write an environment. It has inertia, so its observation is a
 // position and a velocity. Its goal is a position.
 type cart struct {
 	observation [2]float64 // position and velocity
@@ -297,12 +305,13 @@ func (c *cart) Reset(rng *rand.Rand) qta.State {
 // keep the compiler from fusing products and sums, so that the cart moves alike
 // on every machine.
 func (c *cart) Step(action []float64) (qta.State, float64) {
-	x, v := &c.observation[0], &c.observation[1]
-	*v = float64(0.9**v) + float64(0.1*action[0])
-	*x += *v
-	if math.Abs(*x) > 1 {
-		*x, *v = math.Copysign(1, *x), 0
+	v := float64(0.9*c.observation[1]) + float64(0.1*action[0])
+	x := c.observation[0] + v
+	if math.Abs(x) > 1 {
+		x = math.Copysign(1, x)
+		v = 0
 	}
+	c.observation = [2]float64{x, v}
 	s := c.state()
 	return s, c.Reward(s.Achieved, s.Desired)
 }

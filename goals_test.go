@@ -16,7 +16,9 @@ func TestGoalProbabilitiesNaN(t *testing.T) {
 			t.Errorf("uncertainties %v: probabilities %v, want NaN", ε, p)
 		}
 	}
-	mustPanic(t, "three probabilities of two", func() { GoalProbabilities(make([]float64, 3), make([]float64, 2), 1, 1) })
+	mustPanic(t, "three probabilities for two uncertainties", func() {
+		GoalProbabilities(make([]float64, 3), make([]float64, 2), 1, 1)
+	})
 }
 
 // A candidate of probability 0 is not drawn, even if the probabilities add up to less than 1.
@@ -27,9 +29,10 @@ func TestPick(t *testing.T) {
 }
 
 // choosingAgent returns an agent that has acted twice in the places 2, 0, 4, 1 and 3, and then
-// in 2 and 0. It stands at 4. From there a goal g has the value -g - 7.5. The heads deviate by
-// s + 10, where s is half a unit above the place. The target critics have other values. The
-// moving average, if there is one, has other values and other deviations.
+// in 2 and 0. After these 12 steps it stands at 4. There s is 4.5 and the policy's action is 0.5.
+// So the critics value a goal g at -g - 6.5, -g - 6.5 and -g - 9.5, on average at -g - 7.5. The
+// heads deviate by s + 10. The target critics have other values. The moving average, if there is
+// one, has the target critics' values, and its heads deviate by 100 - s.
 func choosingAgent(t *testing.T, changes string) *Agent {
 	t.Helper()
 	n := linearNetworks{
@@ -46,10 +49,10 @@ func choosingAgent(t *testing.T, changes string) *Agent {
 	averageHeads := deviating(linear{s: -1, c: 100})
 	for i, c := range averageOf(a) {
 		c.q.load(n.targetCritics[i].network(3))
-		c.head.load(averageHeads[i].network(3)[1])
+		c.head.load(averageHeads[i].head())
 	}
 	remember(a, []float64{2, 0, 4, 1, 3, 5}, []float64{2, 0, 4, 1, 3, 5}, []float64{2, 0, 4})
-	a.desired[0] = 7
+	a.desired[0] = 7 // where the agent has never been
 	return a
 }
 
@@ -60,23 +63,24 @@ func choosingAgent(t *testing.T, changes string) *Agent {
 // The candidates are thrice 2, thrice 0 and twice 4, 1 and 3. A place p has ε = p/4, so its
 // weight is p - 1.
 //
-// An episode's first goal needs a value of at least c T = -10. That leaves thrice 2, thrice 0
-// and twice 1. Their ε is 1, 0 and 0.5, so they weigh 3, 0 and 1. The moving average's
+// An episode's first goal needs a value -g - 7.5 of at least c T = -2·5. That leaves thrice 2,
+// thrice 0 and twice 1. Their ε is 1, 0 and 0.5, so they weigh 3, 0 and 1. The moving average's
 // uncertainties are in the opposite order.
 func TestGoalChoice(t *testing.T) {
-	all := map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}
+	amongAll := map[float64]float64{2: 3. / 13, 3: 4. / 13, 4: 6. / 13}
 	for _, test := range []struct {
-		rule, changes string
-		first         bool
-		want          map[float64]float64 // probabilities
+		rule    string
+		changes string
+		first   bool                // whether an episode's first goal is chosen
+		want    map[float64]float64 // the probability of each goal
 	}{
 		{"a first goal is drawn by Equation 6 where the threshold holds", "", true, map[float64]float64{2: 9. / 11, 1: 2. / 11}},
 		{"the threshold asks the critics and not the average", "UncertaintyPolyak=0.5", true, map[float64]float64{0: 9. / 11, 1: 2. / 11}},
-		{"if the threshold holds nowhere, all are candidates (R26)", "Threshold=-1", true, all},
-		{"a later goal is drawn by Equation 6 without a threshold", "", false, all},
+		{"if the threshold holds nowhere, all are candidates (R26)", "Threshold=-1", true, amongAll},
+		{"a later goal is drawn by Equation 6 without a threshold", "", false, amongAll},
 		{"before step InitialSteps all are equally likely, the running episode's too (R22)", "InitialSteps=13", true,
 			map[float64]float64{2: 3. / 12, 0: 3. / 12, 4: 2. / 12, 1: 2. / 12, 3: 2. / 12}},
-		{"from step InitialSteps on a goal is drawn by Equation 6", "InitialSteps=12", false, all},
+		{"from step InitialSteps on a goal is drawn by Equation 6", "InitialSteps=12", false, amongAll},
 	} {
 		a := choosingAgent(t, test.changes)
 		var drawn []float64
@@ -91,14 +95,13 @@ func TestGoalChoice(t *testing.T) {
 // agent moves on.
 func TestVeryFirstGoal(t *testing.T) {
 	a := scriptedAgent(t, "InitialSteps=0")
-	for _, place := range []float64{3, 4} {
-		a.enterState(State{Observation: []float64{place + 0.5}, Achieved: []float64{place}})
-		if a.goalsSet == 0 {
-			a.setGoal(true)
-		}
-		if a.goal[0] != 3 {
-			t.Errorf("at %v the goal is %v, want a copy of where the agent stood, 3", place, a.goal)
-		}
+	a.enterState(stateAt(3))
+	if err := a.setGoal(true); err != nil {
+		t.Fatal(err)
+	}
+	a.enterState(stateAt(4))
+	if a.goal[0] != 3 {
+		t.Errorf("the goal is %v, want a copy of where the agent stood, 3", a.goal)
 	}
 }
 
@@ -123,7 +126,7 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 		deviations := each(actions, func(action []float64) float64 {
 			x := slices.Concat(state, goal, action)
 			return twinDeviation(each(critics, func(m *critic) []float64 {
-				return twinPrediction(m.q.float64Copy(), m.head.float64Copy(), x)[:2] // without a variance
+				return twinPrediction(m.q.float64Copy(), m.head.float64Copy(), x)[:2] // variances may follow
 			}))
 		})
 		mean, _ := moments(deviations)
@@ -138,16 +141,31 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 	return 0
 }
 
+// actionsAhead returns the d random actions that the agent's next choice of a goal will draw. It
+// draws them from a copy of the stream.
+func actionsAhead(a *Agent, d int) (actions [][]float64) {
+	ahead := newStream(1, forGoals)
+	*ahead.pcg = *a.goalDraws.pcg
+	for range d {
+		action := make([]float64, 2)
+		uniformAction(action, ahead.Rand)
+		actions = append(actions, action)
+	}
+	return actions
+}
+
 // Each word of Uncertainty gives every candidate its own uncertainty, for an episode's first
-// goal and for later ones. There are more candidates than the networks see at once.
+// goal and for later ones. With Candidates=1000 all states are candidates, more than the networks
+// see at once.
 func TestUncertainties(t *testing.T) {
+	const tested = "Batch=7 UncertaintyActions=2 EnsembleActions=3 NormalizerClip=100 "
 	settings := each(words("Uncertainty"), func(word string) string { return "Uncertainty=" + word })
 	for _, changes := range append(settings, "Learner=authors", "Candidates=1000", "UncertaintyGoal=desired", "UncertaintyPolyak=0.5") {
-		a, _ := walked(t, tiny(Paper(), "Batch=7 EnsembleActions=3 NormalizerClip=100 "+changes), 2*chunkRows+27)
+		a, _ := walked(t, tiny(Paper(), tested+changes), 2*chunkRows+27)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
 		for i, c := range averageOf(a) {
-			c.params[len(c.params)-1] += float32(i) // of the head
+			c.params[len(c.params)-1] += float32(i) // a bias of its head, so that its deviations are its own
 		}
 		d := 2
 		if a.params.Uncertainty == "bootstrap" || a.params.Uncertainty == "ensemble" {
@@ -155,12 +173,7 @@ func TestUncertainties(t *testing.T) {
 		}
 		for _, first := range []bool{true, false} {
 			c := a.candidates(a.drawCandidates(), first)
-			drawn := newStream(1, forGoals)
-			*drawn.pcg = *a.goalDraws.pcg
-			actions := tableOf(newMatrix(d, 2), 0, 2)
-			for _, action := range actions {
-				uniformAction(action, drawn.Rand)
-			}
+			actions := actionsAhead(a, d)
 			want := make([]float64, len(c.goals))
 			for k := range want {
 				want[k] = naiveUncertainty(t, a, c, k, actions)
@@ -171,7 +184,7 @@ func TestUncertainties(t *testing.T) {
 	}
 }
 
-// nextGoal asks the agent's curriculum.
+// nextGoal asks the agent's curriculum for an episode's first goal, or for a later one.
 func nextGoal(t testing.TB, a *Agent, first bool) []float64 {
 	t.Helper()
 	goal, err := a.curriculum.goal(a, first)

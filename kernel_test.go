@@ -13,65 +13,69 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fusedFMA returns a*b + c as the processor's fused multiply-add does: the product is
-// exact in float64. The second rounding moves about one sum in 10^9, and none of these.
+// fusedFMA returns a*b + c with one rounding, as the processor's fused multiply-add does. The
+// product is exact in float64. The sum is rounded twice, to float64 and to float32. This
+// differs from one rounding about once in 10^9 sums, and never in these tests.
 func fusedFMA(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
 
-// randomFloat returns a number of either sign, with a binary exponent from -e to e.
-func randomFloat(rng *rand.Rand, e int) float32 {
-	return float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(2*e+1)-e))
-}
-
-// roundedFMA is the step of the generic kernel.
+// roundedFMA returns a*b + c with the product rounded first, as the generic kernel does.
 func roundedFMA(a, b, c float32) float32 { return float32(a*b) + c }
 
-// naiveMul returns the definition of mul with a given step.
-func naiveMul(fma func(a, b, c float32) float32) func(c, a, b matrix, e epilogue) {
+// A mulFunc is [workers.mul], or another function that computes the same.
+type mulFunc func(c, a, b matrix, e epilogue)
+
+// naiveMul returns mul by its definition, one element of C after the other. fma adds a
+// product to the element's sum.
+func naiveMul(fma func(a, b, c float32) float32) mulFunc {
 	return func(c, a, b matrix, e epilogue) {
 		for i := range c.rows {
 			for j := range c.cols {
-				s := float32(0)
+				sum := float32(0)
 				if e.bias != nil {
-					s = e.bias[j]
+					sum = e.bias[j]
 				}
 				if e.add {
-					s = *c.at(i, j)
+					sum = *c.at(i, j)
 				}
 				for k := range a.cols {
-					s = fma(*a.at(i, k), *b.at(k, j), s)
+					sum = fma(*a.at(i, k), *b.at(k, j), sum)
 				}
-				if e.relu && s < 0 {
-					s = 0
+				if e.relu && sum < 0 {
+					sum = 0
 				}
 				if e.mask.data != nil && *e.mask.at(i, j) == 0 {
-					s = 0
+					sum = 0
 				}
-				*c.at(i, j) = s
+				*c.at(i, j) = sum
 			}
 		}
 	}
 }
 
-// bits makes numbers comparable: all NaNs are equal, and 0 is not -0.
+// bits returns the bits of numbers, but the same bits for all NaNs. So equal bits mean equal
+// results, and 0 is not -0.
 func bits(x []float32) []uint32 {
-	b := make([]uint32, len(x))
-	for i, v := range x {
-		b[i] = math.Float32bits(v)
+	return each(x, func(v float32) uint32 {
 		if v != v {
-			b[i] = 0x7fc00000
+			v = float32(math.NaN())
 		}
-	}
-	return b
+		return math.Float32bits(v)
+	})
 }
 
-// specials are the values that arithmetic treats differently.
-var specials = []float32{0, float32(math.Copysign(0, -1)), 0x1p-126, -0x1p-126, 0x1p-149, math.MaxFloat32,
-	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
+// specials are the numbers for which kernels may differ although they agree for ordinary ones.
+var specials = []float32{
+	0, float32(math.Copysign(0, -1)),
+	0x1p-126, -0x1p-126, // the smallest that are not denormal
+	0x1p-149, // the smallest denormal
+	math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+}
 
-// guarded returns memory with a guard behind its end, if the system has it.
+// guarded returns n zeros that end where no memory may be touched, and a function that frees
+// them. Only kernel_guard_linux_test.go sets it.
 var guarded func(n int) (x []float32, free func())
 
-// floats returns n zeros, which live as long as the test.
+// floats returns n zeros, which live as long as the test. They are guarded, if possible.
 func floats(t *testing.T, n int) []float32 {
 	if guarded == nil || n == 0 {
 		return make([]float32, n)
@@ -81,19 +85,26 @@ func floats(t *testing.T, n int) []float32 {
 	return x
 }
 
-// A mulCase is a product whose operands are views with random gaps.
+// A mulCase is the operands of a product C = A B.
 type mulCase struct {
 	c, a, b matrix
 	e       epilogue
 }
 
-// randomMul returns a product of the given size. The bits of flags choose: bits 0 and 1 the
-// layout of A, bits 2 to 5 the epilogue, and bits 6 and 7 whether there are special values.
+// randomMul returns random operands, C rows by cols and A rows by k, which may have gaps
+// between their rows. The bits of flags choose the kind of product:
+//
+//	bits 0, 1  A: 0 and 1 stored by rows, 2 transposed, 3 all rows in the same memory
+//	bits 2, 3  start of the sums: 0 and 1 a bias, 2 the contents of C, 3 zero
+//	bit 4      ReLU
+//	bit 5      a mask
+//	bits 6, 7  3: one element in a hundred is special
 func randomMul(t *testing.T, rng *rand.Rand, rows, cols, k int, flags uint) mulCase {
 	special := flags>>6&3 == 3
-	// The data ends with the last element, so that nothing may be read behind.
 	view := func(rows, cols int) matrix {
-		m := matrix{rows: rows, cols: cols, rowStride: cols + rng.IntN(2)*rng.IntN(20), colStride: 1}
+		gap := rng.IntN(2) * rng.IntN(20)
+		m := matrix{rows: rows, cols: cols, rowStride: cols + gap, colStride: 1}
+		// The data ends with the last element: a kernel that reads beyond it touches the guard.
 		m.data = floats(t, max(0, (rows-1)*m.rowStride+cols))
 		for i := range m.data {
 			m.data[i] = float32(rng.Float64()*2 - 1)
@@ -109,12 +120,12 @@ func randomMul(t *testing.T, rng *rand.Rand, rows, cols, k int, flags uint) mulC
 		p.a = view(rows, k)
 	case 2:
 		p.a = view(k, rows).t()
-	case 3: // one element, or one row, for all
+	case 3:
 		p.a = view(1, max(k, 1))
 		p.a.rows = rows
 		p.a.cols = k
 		p.a.rowStride = 0
-		p.a.colStride = rng.IntN(2)
+		p.a.colStride = rng.IntN(2) // 0: all elements of a row are the same, too
 	}
 	switch flags >> 2 & 3 {
 	case 0, 1:
@@ -132,8 +143,9 @@ func randomMul(t *testing.T, rng *rand.Rand, rows, cols, k int, flags uint) mulC
 	return p
 }
 
-// result returns C's data, gaps included, after mul.
-func (p mulCase) result(t *testing.T, mul func(c, a, b matrix, e epilogue)) []uint32 {
+// result computes the product with mul. It returns C's data with the gaps, which no mul may
+// change.
+func (p mulCase) result(t *testing.T, mul mulFunc) []uint32 {
 	c := p.c
 	c.data = floats(t, len(p.c.data))
 	copy(c.data, p.c.data)
@@ -141,7 +153,7 @@ func (p mulCase) result(t *testing.T, mul func(c, a, b matrix, e epilogue)) []ui
 	return bits(c.data)
 }
 
-// checkMul compares all workers with the definition.
+// checkMul compares a random product by each of the workers with the definition.
 func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, flags uint) {
 	t.Helper()
 	p := randomMul(t, rng, rows, cols, k, flags)
@@ -150,7 +162,7 @@ func checkMul(t *testing.T, ws []*workers, rng *rand.Rand, rows, cols, k int, fl
 	for _, w := range ws {
 		want := fused
 		if w.kernel == generic {
-			want = rounded
+			want = rounded // the only kernel that does not fuse
 		}
 		if got := p.result(t, w.mul); !slices.Equal(want, got) {
 			t.Fatalf("%v, %d threads: %d by %d by %d, flags %#x (-want +got):\n%s",
@@ -166,7 +178,7 @@ func workersOf(k kernel, threads int) *workers {
 	return w
 }
 
-// allWorkers returns workers of one thread and of several for every kernel.
+// allWorkers returns workers of one, two and three threads for every kernel of the machine.
 func allWorkers(t testing.TB) []*workers {
 	var ws []*workers
 	for _, k := range kernels() {
@@ -179,10 +191,12 @@ func allWorkers(t testing.TB) []*workers {
 	return ws
 }
 
-// Every kernel computes the products of the definition, whatever the sizes and the epilogue.
+// Every kernel computes products by the definition, for any sizes, layouts and epilogues, on
+// one thread and on several.
 func TestMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	ws := allWorkers(t)
+	// Every number of rows up to more than a tile's, and columns around multiples of a vector.
 	for rows := 1; rows <= 18; rows++ {
 		for _, cols := range []int{1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 200} {
 			if !testing.Short() || rng.IntN(2) == 0 {
@@ -190,7 +204,7 @@ func TestMul(t *testing.T) {
 			}
 		}
 	}
-	// Sizes for the tallest tiles.
+	// Sizes that take the tallest tiles: at least 12 rows, and a multiple of 32 columns.
 	for flags := range uint(64) {
 		checkMul(t, ws, rng, 12+rng.IntN(15), 32*(1+rng.IntN(2)), rng.IntN(20), flags)
 	}
@@ -201,22 +215,24 @@ func TestMul(t *testing.T) {
 	for range n {
 		flags := uint(rng.Uint32())
 		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(140), rng.IntN(700), flags)
-		// Few columns, and A in rows.
+		// blockNarrow takes few columns, if A is stored by rows and k is a multiple of 4.
 		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(5), 4*rng.IntN(100), flags&^2)
 	}
 	// Sizes large enough for several threads, and empty ones.
-	sizes := [][3]int{{1024, 3, 256}, {3, 256, 1024}, {1, 1024, 512}, {130, 131, 133}, {257, 40, 100}, {0, 3, 4}, {3, 0, 4}}
-	for i, s := range sizes {
-		checkMul(t, ws, rng, s[0], s[1], s[2], uint(i%3))
+	for i, size := range []struct{ rows, cols, k int }{
+		{1024, 3, 256}, {3, 256, 1024}, {1, 1024, 512}, {130, 131, 133}, {257, 40, 100}, {0, 3, 4}, {3, 0, 4},
+	} {
+		layout := uint(i % 3)
+		checkMul(t, ws, rng, size.rows, size.cols, size.k, layout)
 	}
 }
 
-// Operands that do not fit panic.
+// mul panics if its operands do not fit.
 func TestMulPanics(t *testing.T) {
 	w := newWorkers(1)
 	m := newMatrix(4, 4)
 	short := newMatrix(4, 4)
-	short.data = short.data[:15]
+	short.data = short.data[:15] // one element too few
 	for name, f := range map[string]func(){
 		"inner size":    func() { w.mul(m, newMatrix(4, 3), m, epilogue{}) },
 		"rows":          func() { w.mul(newMatrix(3, 4), m, m, epilogue{}) },
@@ -245,14 +261,14 @@ func randomMatrix(t *testing.T, rng *rand.Rand, rows, cols int) matrix {
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	ws := allWorkers(t)
-	for i := range 320 {
+	for trial := range 320 {
 		rows := 1 + rng.IntN(40)
 		cols := 1 + rng.IntN(40)
-		if i >= 300 { // large enough for several threads
+		if trial >= 300 { // the last 20 are large enough for several threads
 			rows += 200
 			cols += 200
 		}
-		w := ws[i%len(ws)]
+		w := ws[trial%len(ws)]
 		src := randomMatrix(t, rng, rows, cols)
 		dst := randomMatrix(t, rng, cols, rows)
 		want := slices.Clone(dst.data)
@@ -268,7 +284,12 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
-// randomVector returns numbers of every size, with some special ones.
+// randomFloat returns a number of either sign and at most 2^e, with a random binary exponent.
+func randomFloat(rng *rand.Rand, e int) float32 {
+	return float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(2*e+1)-e))
+}
+
+// randomVector returns n numbers of any magnitude. About one in twenty is special.
 func randomVector(rng *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -284,40 +305,51 @@ func randomVector(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// A step of all elements at once equals steps of single elements.
+// Adam's step for all elements at once gives the bits of steps for one element at a time. One
+// element is fewer than a vector has, so those steps are the loop in Go.
 func TestAdamStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 0))
 	for n := range 100 {
-		all := adam{
+		whole := adam{
 			params:   randomVector(rng, n),
 			m:        randomVector(rng, n),
 			v:        randomVector(rng, n),
 			gradient: randomVector(rng, n),
 		}
-		for i, v := range all.v {
-			if v < 0 && rng.IntN(10) > 0 {
-				all.v[i] = -v
+		for i, v := range whole.v {
+			if v < 0 && rng.IntN(10) > 0 { // second moments are positive in training
+				whole.v[i] = -v
 			}
 		}
-		all.c = adamCoefficients{0.9, 0.1, 0.999, 0.001, 1e-3 * rng.Float32(), 1 + rng.Float32(), 1e-8, float32(rng.IntN(2)) * 0.01}
-		single := all
-		single.params = slices.Clone(all.params)
-		single.m = slices.Clone(all.m)
-		single.v = slices.Clone(all.v)
-		for i := range n { // a single element fills no vector
+		whole.c = adamCoefficients{
+			beta1: 0.9, oneMinusBeta1: 0.1,
+			beta2: 0.999, oneMinusBeta2: 0.001,
+			step:  1e-3 * rng.Float32(),
+			scale: 1 + rng.Float32(),
+			eps:   1e-8,
+			decay: float32(rng.IntN(2)) * 0.01,
+		}
+		single := whole
+		single.params = slices.Clone(whole.params)
+		single.m = slices.Clone(whole.m)
+		single.v = slices.Clone(whole.v)
+		for i := range n {
 			single.do(i, i+1)
 		}
-		all.do(0, n)
+		whole.do(0, n)
 		want := bits(slices.Concat(single.params, single.m, single.v))
-		if diff := cmp.Diff(want, bits(slices.Concat(all.params, all.m, all.v))); diff != "" {
+		if diff := cmp.Diff(want, bits(slices.Concat(whole.params, whole.m, whole.v))); diff != "" {
 			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
 		}
 	}
 }
 
-// One step of Adam by hand, of two parameters. For the first one g = 3 + 1 = 4,
-// m = 1 + 2 = 3, v = 12 + 4 = 16 and w = 4 - 1.5/(8+1). The moments of the second one would
-// become denormal, and become 0.
+// One step of Adam by hand, for two parameters. The first is w = 4, with the gradient 3:
+//
+//	g = 3 + 0.25·4 = 4    m = 0.5·2 + 0.5·4 = 3    v = 0.75·16 + 0.25·4² = 16
+//	w = 4 - 0.5·3 / (2·√16 + 1) = 4 - 1.5/9
+//
+// The moments of the second would become denormal, so they become 0.
 func TestAdamStepByHand(t *testing.T) {
 	a := adam{
 		params:   []float32{4, 0},
@@ -332,13 +364,14 @@ func TestAdamStepByHand(t *testing.T) {
 		},
 	}
 	a.do(0, 2)
-	want := []float32{4 - float32(1.5)/9, 0, 3, 0, 16, 0}
-	if diff := cmp.Diff(want, slices.Concat(a.params, a.m, a.v)); diff != "" {
+	want := [][]float32{{4 - float32(1.5)/9, 0}, {3, 0}, {16, 0}}
+	if diff := cmp.Diff(want, [][]float32{a.params, a.m, a.v}); diff != "" {
 		t.Errorf("w, m, v (-want +got):\n%s", diff)
 	}
 }
 
-// Polyak of all elements at once equals Polyak of single elements.
+// Polyak for all elements at once gives the bits of Polyak for one element at a time, which
+// is fewer than a vector has.
 func TestPolyakStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	for n := range 100 {
@@ -346,7 +379,7 @@ func TestPolyakStep(t *testing.T) {
 		online := randomVector(rng, n)
 		want := slices.Clone(target)
 		ρ := rng.Float64()
-		for i := range n { // a single element fills no vector
+		for i := range n {
 			Polyak(want[i:i+1], online[i:i+1], ρ)
 		}
 		Polyak(target, online, ρ)
@@ -357,16 +390,18 @@ func TestPolyakStep(t *testing.T) {
 	mustPanic(t, "networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
 }
 
-// A target follows by three threads as by one.
+// A target follows on three threads as Polyak moves it on one.
 func TestFollowThreads(t *testing.T) {
+	const n = inline / 16 // is divided among threads: an element counts as 16 multiply-adds
+	const ρ = 0.75
 	rng := rand.New(rand.NewPCG(7, 1))
-	target := randomVector(rng, inline/16) // each thread has a part
-	online := randomVector(rng, inline/16)
+	target := randomVector(rng, n)
+	online := randomVector(rng, n)
 	want := slices.Clone(target)
-	Polyak(want, online, 0.75)
+	Polyak(want, online, ρ)
 	w := newWorkers(3)
 	defer w.resize(1)
-	f := follower{target, online, 0.75}
+	f := follower{target: target, online: online, ρ: ρ}
 	f.follow(w)
 	if !slices.Equal(bits(want), bits(target)) {
 		t.Error("three threads give another result than one")
@@ -382,32 +417,45 @@ func (c counter) do(lo, hi int) {
 	}
 }
 
-// Each part of a task is done once, with any number of threads and processors.
+// Each run of a task does each element once, with any number of threads and processors.
 func TestWorkers(t *testing.T) {
 	before := runtime.NumGoroutine()
-	for _, procs := range []int{runtime.GOMAXPROCS(0), 1} {
-		old := runtime.GOMAXPROCS(procs)
-		for _, n := range []int{0, 1, 2, 3, 8} { // 0 is one thread, too
-			if n == 2 {
-				runtime.GOMAXPROCS(1) // so that its threads fall asleep at once
-			}
-			w := newWorkers(n)
-			c := make(counter, 100)
-			runtime.GOMAXPROCS(procs)
-			for round := range 2000 {
-				if round%500 == 499 {
-					time.Sleep(2 * time.Millisecond) // lets the others fall asleep
-				}
-				w.run(c, len(c), inline)
-			}
-			if want := slices.Repeat(counter{2000}, 100); w.n != max(1, n) || !slices.Equal(want, c) {
-				t.Errorf("%d threads of %d on %d processors, parts done (-want +got):\n%s", w.n, n, procs, cmp.Diff(want, c))
-			}
-			w.resize(1)
+	for _, processors := range []int{runtime.GOMAXPROCS(0), 1} {
+		for _, threads := range []int{0, 1, 2, 3, 8} { // 0 is one thread, too
+			checkRuns(t, threads, processors)
 		}
-		runtime.GOMAXPROCS(old)
 	}
 	goroutinesEnd(t, before)
+}
+
+// checkRuns runs a task 2000 times and checks how often each element is done. Two threads
+// sleep whenever they wait. More threads spin first, if there are as many processors.
+func checkRuns(t *testing.T, threads, processors int) {
+	t.Helper()
+	const runs = 2000
+	old := runtime.GOMAXPROCS(processors)
+	defer runtime.GOMAXPROCS(old)
+	if threads == 2 {
+		runtime.GOMAXPROCS(1) // threads made now do not spin
+	}
+	w := newWorkers(threads)
+	defer w.resize(1)
+	runtime.GOMAXPROCS(processors)
+	if want := max(1, threads); w.n != want {
+		t.Errorf("newWorkers(%d) has %d threads, want %d", threads, w.n, want)
+	}
+
+	c := make(counter, 100)
+	for run := range runs {
+		if run%500 == 499 {
+			time.Sleep(2 * time.Millisecond) // until threads that spin have fallen asleep
+		}
+		w.run(c, len(c), inline)
+	}
+	if want := slices.Repeat(counter{runs}, len(c)); !slices.Equal(want, c) {
+		t.Errorf("%d threads on %d processors: runs that did each element (-want +got):\n%s",
+			threads, processors, cmp.Diff(want, c))
+	}
 }
 
 // A parts is a task that counts its parts.
@@ -415,11 +463,12 @@ type parts struct{ atomic.Int64 }
 
 func (p *parts) do(lo, hi int) { p.Add(1) }
 
-// Only a task that takes long enough is divided.
+// Only a task that takes long enough is divided: into share parts for each of two threads.
 func TestInline(t *testing.T) {
-	w := newWorkers(2)
+	const threads = 2
+	w := newWorkers(threads)
 	defer w.resize(1)
-	for multiplyAdds, want := range map[int]int64{inline - 1: 1, inline: 2 * share} {
+	for multiplyAdds, want := range map[int]int64{inline - 1: 1, inline: threads * share} {
 		var p parts
 		w.run(&p, 1000, multiplyAdds)
 		if p.Load() != want {
@@ -439,15 +488,14 @@ func goroutinesEnd(t *testing.T, before int) {
 	}
 }
 
-// The benchmarks measure f and the machine's peak by turns, and report medians.
-// On a shared machine both change by the minute, and together; their ratio changes
-// less.
+// The benchmarks measure a function and the machine's peak by turns, and report medians. On a
+// shared machine both change by the minute, but together, so that their ratio changes less.
 
 // newProbe returns a function that measures one thread's peak for some milliseconds, in
 // floating-point operations a second. It runs the kernel's tile on operands that stay in the
-// cache. Many steps of k hide what a tile costs around its loop.
+// cache.
 func newProbe(k kernel) func() float64 {
-	const steps = 4096 // of k
+	const steps = 4096 // so many that what a tile costs around its loop does not show
 	run, multiplyAdds := tileProbe(k, steps)
 	if k == generic {
 		run, multiplyAdds = genericProbe(steps)
@@ -466,11 +514,11 @@ func newProbe(k kernel) func() float64 {
 	}
 }
 
-// tileProbe returns a run of a kernel's tallest tile, and its multiply-adds. All rows of A
-// and of B are the same memory.
+// tileProbe returns a run of a kernel's tallest tile, and its multiply-adds. The strides of A
+// and B are 0, so that all of their rows are the same memory.
 func tileProbe(k kernel, steps int) (run func(), multiplyAdds int) {
 	const cols = 32
-	rows, rest := k.height(12, cols)
+	rows, rest := k.height(12, cols) // no kernel has a tile of more than 12 rows
 	c := newMatrix(rows, cols)
 	t := &tile{
 		a:         &one[0],
@@ -509,8 +557,8 @@ func timed(f func()) float64 {
 	return time.Since(start).Seconds()
 }
 
-// measure benchmarks f, which makes a number of multiply-adds. It reports f's time, its speed
-// and the share of one thread's peak with the kernel. It returns the time in seconds.
+// measure benchmarks f, which makes a number of multiply-adds. It reports f's time, its speed,
+// and this speed's share of one thread's peak with the kernel. It returns the time in seconds.
 func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 	peak := newProbe(k)
 	for range 3 { // warms caches up
@@ -532,7 +580,7 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 }
 
 // BenchmarkProduct is the product of a hidden layer with each kernel of the machine. Its
-// operands are written first: memory that never was is one page of zeros at many
+// operands are written first. Memory that was never written is one page of zeros at many
 // addresses, which some caches are slow to read.
 func BenchmarkProduct(b *testing.B) {
 	const rows, width, times = 192, 256, 10 // a measurement of some milliseconds, like the peak's
@@ -552,18 +600,18 @@ func BenchmarkProduct(b *testing.B) {
 	}
 }
 
-// BenchmarkThreads measures how many times faster two threads are than one. They run by turns
-// in the same minute.
+// BenchmarkThreads measures how many times faster an update is on two threads than on one.
+// Two equal agents update by turns.
 func BenchmarkThreads(b *testing.B) {
-	one, _ := walked(b, Beyond(), 2000)
-	two, _ := walked(b, Beyond(), 2000)
-	two.SetThreads(2)
-	defer two.Close()
+	single, _ := walked(b, Beyond(), 2000)
+	double, _ := walked(b, Beyond(), 2000)
+	double.SetThreads(2)
+	defer double.Close()
 	var ratios []float64
 	for b.Loop() {
-		alone := timed(func() { one.update() })
-		two.update() // wakes the helper
-		together := timed(func() { two.update() })
+		alone := timed(func() { single.update() })
+		double.update() // wakes the second thread
+		together := timed(func() { double.update() })
 		ratios = append(ratios, alone/together)
 	}
 	b.ReportMetric(0, "ns/op")

@@ -28,7 +28,7 @@ type function struct {
 }
 
 // functionsOf returns the functions of some files, and each file's own comment.
-func functionsOf(t *testing.T, pattern string) (all []function, comments map[string]string) {
+func functionsOf(t *testing.T, pattern string) (functions []function, comments map[string]string) {
 	t.Helper()
 	fset := token.NewFileSet()
 	comments = map[string]string{}
@@ -39,35 +39,36 @@ func functionsOf(t *testing.T, pattern string) (all []function, comments map[str
 			t.Fatal(err)
 		}
 		comments[path] = file.Doc.Text()
-		for _, d := range file.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok {
-				name := d.Name.Name
-				if d.Recv != nil {
-					name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + name
-				}
-				all = append(all, function{
-					file: path,
-					name: name,
-					doc:  strings.Join(strings.Fields(d.Doc.Text()), " "),
-					from: fset.Position(d.Pos()).Line,
-					to:   fset.Position(d.End()).Line,
-				})
+		for _, declared := range file.Decls {
+			d, ok := declared.(*ast.FuncDecl)
+			if !ok {
+				continue
 			}
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + name
+			}
+			functions = append(functions, function{
+				file: path,
+				name: name,
+				doc:  strings.Join(strings.Fields(d.Doc.Text()), " "),
+				from: fset.Position(d.Pos()).Line,
+				to:   fset.Position(d.End()).Line,
+			})
 		}
 	}
-	return all, comments
+	return functions, comments
 }
 
 // goldenOf returns the names of a formula's golden vectors. It finds them by the equation's
-// number, and for a formula in the text by the function.
+// number. A formula in the text has no number, so they are found by the function.
 func goldenOf(formula, function string) string {
+	displayed := strings.HasPrefix(formula, "Equation")
 	var names []string
 	for _, e := range equations {
-		here := slices.ContainsFunc(e.numbers, func(n int) bool { return formula == fmt.Sprint("Equation ", n) })
-		if !strings.HasPrefix(formula, "Equation") {
-			here = slices.Contains(strings.Split(e.function, ", "), function)
-		}
-		if here {
+		numbered := slices.ContainsFunc(e.numbers, func(n int) bool { return formula == fmt.Sprint("Equation ", n) })
+		implemented := slices.Contains(strings.Split(e.function, ", "), function)
+		if numbered || !displayed && implemented {
 			names = append(names, e.name)
 		}
 	}
@@ -79,7 +80,7 @@ func goldenOf(formula, function string) string {
 func formulas(comment string) (rows [][]string) {
 	_, index, _ := strings.Cut(comment, "# Equations\n")
 	index, _, _ = strings.Cut(index, "# ")
-	index = regexp.MustCompile(`,\s+`).ReplaceAllString(index, ", ") // golden vectors on two lines
+	index = regexp.MustCompile(`,\s+`).ReplaceAllString(index, ", ") // golden vectors may fill two lines
 	for line := range strings.Lines(index) {
 		cells := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1)
 		if len(cells) == 5 && cells[0] != "formula" {
@@ -98,31 +99,31 @@ func documentedFormulas(t *testing.T, functions []function) map[string]formula {
 	t.Helper()
 	implements := regexp.MustCompile(`It implements QTA, ([^(.]+) \(Section [\d.]+\)[.,]`)
 	tests := regexp.MustCompile(`It tests QTA, ([^.]+)\.`)
-	all := map[string]formula{}
+	documented := map[string]formula{}
 	for _, f := range functions {
 		for _, m := range implements.FindAllStringSubmatch(f.doc, -1) {
 			name := m[1]
-			if home, found := all[name]; found {
+			if home, found := documented[name]; found {
 				t.Errorf("%s has two homes, %s and %s: let one comment say that it is part of the formula", name, home.function, f.name)
 			}
-			all[name] = formula{file: f.file, function: f.name, golden: goldenOf(name, f.name)}
+			documented[name] = formula{file: f.file, function: f.name, golden: goldenOf(name, f.name)}
 		}
 	}
 	for _, f := range functions {
 		for _, m := range tests.FindAllStringSubmatch(f.doc, -1) {
 			name := m[1]
-			row, found := all[name]
+			row, found := documented[name]
 			if !found {
 				t.Errorf("%s tests %s, which has no home", f.name, name)
 			}
-			// The shortest of several names is the beginning of the others.
+			// Of several tests the one with the shortest name stands in the index.
 			if row.test == "" || len(f.name) < len(row.test) {
 				row.test = f.name
 			}
-			all[name] = row
+			documented[name] = row
 		}
 	}
-	return all
+	return documented
 }
 
 // The index of formulas in the package comment agrees with the source and with the table of
@@ -148,7 +149,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// paperFiles are those that hold the paper, and departingFiles what departs from it.
+// The paperFiles hold the paper, and the departingFiles hold what departs from it.
 var (
 	paperFiles     = regexp.MustCompile(`^(qta|pun|goals|ddpg|replay|mlp|maze)\.go$`)
 	departingFiles = regexp.MustCompile(`^(authors|beyond|baseline\w*|variants)\.go$`)
@@ -209,40 +210,45 @@ func (p *checkedPackage) checkUses(t *testing.T) {
 			departs[f] = true
 		}
 	}
-	others := 0
+	allowed := 0
 	for id, used := range p.uses {
-		if used.Pkg() != p.Package || !departingFiles.MatchString(p.file(used.Pos())) && !departs[used] {
+		departing := departs[used] || departingFiles.MatchString(p.file(used.Pos()))
+		if !departing || used.Pkg() != p.Package {
 			continue
 		}
 		file := p.file(id.Pos())
 		if !paperFiles.MatchString(file) {
-			others++
+			allowed++
 			continue
 		}
 		t.Errorf("%s holds the paper and uses %s, which departs: move that use to authors.go, beyond.go or a baseline's file, "+
 			"as a part that variants.go installs", file, used.Name())
 	}
-	if others < 300 {
-		t.Errorf("only %d uses of departures in other files: this shows nothing", others)
+	if allowed < 300 {
+		t.Errorf("only %d uses of departures in other files: this shows nothing", allowed)
 	}
 }
 
 // The paper's files declare nothing that only departures use. A use in variants.go, which puts
 // the paper's parts together, counts as the paper's.
 func (p *checkedPackage) checkDeclarations(t *testing.T) {
-	departuresOnly := map[types.Object]bool{} // whether nothing else uses it
+	usedByDepartures := map[types.Object]bool{}
+	usedByOthers := map[types.Object]bool{}
 	for id, used := range p.uses {
-		if used.Pkg() != p.Package || used.Exported() || !paperFiles.MatchString(p.file(used.Pos())) {
+		declaredHere := used.Pkg() == p.Package && paperFiles.MatchString(p.file(used.Pos()))
+		if !declaredHere || used.Exported() {
 			continue
 		}
 		file := p.file(id.Pos())
-		departure := departingFiles.MatchString(file) && file != "variants.go"
-		only, seen := departuresOnly[used]
-		departuresOnly[used] = departure && (only || !seen)
+		if departingFiles.MatchString(file) && file != "variants.go" {
+			usedByDepartures[used] = true
+		} else {
+			usedByOthers[used] = true
+		}
 	}
-	for declared, only := range departuresOnly {
-		if only {
-			t.Errorf("of the paper's files only departures use %s: declare it where it is used", declared.Name())
+	for declared := range usedByDepartures {
+		if !usedByOthers[declared] {
+			t.Errorf("the paper's files declare %s, which only departures use: declare it where it is used", declared.Name())
 		}
 	}
 }
@@ -266,22 +272,37 @@ func (p *checkedPackage) checkParts(t *testing.T) {
 		}
 	}
 	if got := departing(with(Beyond(), "Replay=td Uncertainty=bootstrap UncertaintyNoise=1")); len(got) != 6 {
-		t.Errorf("other methods: their parts %v depart, want six types", got)
+		t.Errorf("other methods: of their six parts %v depart, want all", got)
 	}
 }
 
-// namesakes returns the functions of plain down to section 4, each with the package's function
-// of the same meaning.
+// namesakes returns the package's function for each function of plain down to section 4. The two
+// do the same.
 func namesakes() map[string]string {
 	return map[string]string{
-		"paper": "Paper", "newAgent": "NewAgent", "agent.trainStep": "Agent.trainStep",
-		"agent.act": "Agent.Act", "agent.input": "Agent.input", "agent.explore": "paperExplorer.explore",
-		"agent.update": "paperLearner.update", "agent.targets": "paperHeads.targets", "agent.learnCritic": "ensemble.gradients",
-		"trainedNetwork.follow": "follower.follow", "agent.learnPolicy": "Agent.policyGradient", "deviation": "HeadDeviation",
-		"agent.setGoal": "paperCurriculum.goal", "agent.drawCandidates": "Agent.drawCandidates", "agent.uncertainty": "ensemble.uncertainty",
-		"goalProbabilities": "GoalProbabilities", "pick": "pick", "agent.draw": "Agent.draw", "agent.relabel": "replay.relabel",
-		"agent.drawPrioritized": "prioritizedSampler.draw", "agent.prioritize": "prioritizedSampler.prioritize",
-		"agent.achievable": "Agent.achievableNow", "agent.value": "Agent.Value",
+		"paper":                 "Paper",
+		"newAgent":              "NewAgent",
+		"agent.trainStep":       "Agent.trainStep",
+		"agent.act":             "Agent.Act",
+		"agent.input":           "Agent.input",
+		"agent.explore":         "paperExplorer.explore",
+		"agent.update":          "paperLearner.update",
+		"agent.targets":         "paperHeads.targets",
+		"agent.learnCritic":     "ensemble.gradients",
+		"trainedNetwork.follow": "follower.follow",
+		"agent.learnPolicy":     "Agent.policyGradient",
+		"deviation":             "HeadDeviation",
+		"agent.setGoal":         "paperCurriculum.goal",
+		"agent.drawCandidates":  "Agent.drawCandidates",
+		"agent.uncertainty":     "ensemble.uncertainty",
+		"goalProbabilities":     "GoalProbabilities",
+		"pick":                  "pick",
+		"agent.draw":            "Agent.draw",
+		"agent.relabel":         "replay.relabel",
+		"agent.drawPrioritized": "prioritizedSampler.draw",
+		"agent.prioritize":      "prioritizedSampler.prioritize",
+		"agent.achievable":      "Agent.achievableNow",
+		"agent.value":           "Agent.Value",
 	}
 }
 
@@ -298,39 +319,47 @@ func reasons(t *testing.T) map[string]string {
 	return files
 }
 
-// Each function of plain down to section 4 has a function of the package beside it. The marks
-// in it, such as R20, have their reasons in the file of that function, with a few exceptions.
-func TestNamesakes(t *testing.T) {
-	elsewhere := []string{"D3", "D30", "R2", "R16", "R34", "R38"}
-	marks := regexp.MustCompile(`\b[RD]\d+\b`)
-	reasons := reasons(t)
-	pairs := namesakes()
-	files := map[string]string{} // of the package's functions
+// homes returns the file of each function of the package. Tests are left out.
+func homes(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
 	functions, _ := functionsOf(t, "*.go")
 	for _, f := range functions {
 		if !strings.HasSuffix(f.file, "_test.go") {
 			files[f.name] = f.file
 		}
 	}
+	return files
+}
+
+// Each function of plain down to section 4 has a function of the package beside it. The marks
+// in it, such as R20, have their reasons in the file of that function, with a few exceptions.
+func TestNamesakes(t *testing.T) {
+	exceptions := []string{"D3", "D30", "R2", "R16", "R34", "R38"}
+	marks := regexp.MustCompile(`\b[RD]\d+\b`)
+	homes := homes(t)
+	reasons := reasons(t)
+	pairs := namesakes()
 	text, _, _ := strings.Cut(readText(t, "plain/main.go"), "\n// Section 4: ")
 	lines := strings.Split(text, "\n")
-	functions, _ = functionsOf(t, "plain/main.go")
+	functions, _ := functionsOf(t, "plain/main.go")
 	for _, f := range functions {
 		if f.to > len(lines) {
-			break
+			break // from here on it is section 4
 		}
 		namesake := pairs[f.name]
 		delete(pairs, f.name)
 		if f.name == "sized" || f.name == "main" {
 			continue
 		}
-		if files[namesake] == "" {
+		home := homes[namesake]
+		if home == "" {
 			t.Errorf("plain's %s has no function of the package beside it, or %q is none", f.name, namesake)
 		}
 		body := strings.Join(lines[f.from-1:f.to], "\n")
 		for _, mark := range marks.FindAllString(f.doc+body, -1) {
-			if reasons[mark] != files[namesake] && !slices.Contains(elsewhere, mark) {
-				t.Errorf("plain's %s has the mark %s, whose reasons are in %q and not in %s", f.name, mark, reasons[mark], files[namesake])
+			if reasons[mark] != home && !slices.Contains(exceptions, mark) {
+				t.Errorf("plain's %s has the mark %s, whose reasons are in %q and not in %s", f.name, mark, reasons[mark], home)
 			}
 		}
 	}
@@ -380,7 +409,7 @@ func (m module) write(name, text string) {
 	writeFile(m.T, path, []byte(text))
 }
 
-// run runs a command there and returns its output.
+// run runs a command in the module's directory and returns its output.
 func (m module) run(command ...string) string {
 	m.Helper()
 	return m.runWith("", command...)
@@ -467,7 +496,7 @@ func TestVendorModule(t *testing.T) {
 		t.Errorf("the laboratory printed %q", got)
 	}
 
-	// The library alone is the root's files.
+	// The library's files build by themselves, even without these two.
 	mayBeLeftOut := []string{"check.go", "vectors.go"}
 	for _, name := range slices.Concat(globNames("*.go"), globNames("*.s")) {
 		if !strings.HasSuffix(name, "_test.go") && !slices.Contains(mayBeLeftOut, name) {

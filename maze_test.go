@@ -53,14 +53,15 @@ func TestNewMaze(t *testing.T) {
 	}
 }
 
-// ParseMaze reads a map whatever its walls outside are. An error names the line and the column.
+// ParseMaze reads the same maze with any walls around it, or none. An error names the line and
+// the column.
 func TestParseMaze(t *testing.T) {
-	want := drawing("######", "#S...#", "###.##", "#G..##", "######")
+	maze := drawing("######", "#S...#", "###.##", "#G..##", "######")
 	for what, text := range map[string]string{
-		"itself":                want,
-		"no newline at the end": strings.TrimSuffix(want, "\n"),
-		"CR LF":                 strings.ReplaceAll(want, "\n", "\r\n"),
-		"spaces":                strings.ReplaceAll(want, ".", " "),
+		"as String returns it":  maze,
+		"no newline at the end": strings.TrimSuffix(maze, "\n"),
+		"CR LF":                 strings.ReplaceAll(maze, "\n", "\r\n"),
+		"spaces":                strings.ReplaceAll(maze, ".", " "),
 		"no ring":               "S...\n##.\nG..\n",
 		"half a ring":           "#S...\n###.\n#G..\n#####\n",
 		"ragged":                "######\n#S...\n###.\n#G..##\n#\n",
@@ -71,14 +72,15 @@ func TestParseMaze(t *testing.T) {
 		m, err := ParseMaze(text)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
-		} else if diff := cmp.Diff(want, m.String()); diff != "" {
+		} else if diff := cmp.Diff(maze, m.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
 
+	// In its ring of walls this map has 3 by 3333 cells. One column more would be too many.
 	long := "S" + strings.Repeat(".", 3329) + "G"
 	if m, err := ParseMaze(long); err != nil || m.Rows() != 3 || m.Cols() != 3333 {
-		t.Errorf("3 by 3333 cells: %v, error %v", m, err)
+		t.Errorf("a map of 3 by 3333 cells is read as %v, error %v", m, err)
 	}
 	for text, want := range map[string]string{
 		"####\n#G.#\n####":                   "maze: no S or no G; a map",
@@ -123,22 +125,26 @@ func FuzzParseMaze(f *testing.F) {
 		if diff := cmp.Diff(m, again, cmp.AllowUnexported(Maze{})); diff != "" {
 			t.Fatalf("String does not round-trip (-want +got):\n%s", diff)
 		}
-		free := strings.Count(m.String(), ".") + 2
-		if m.Rows()*m.Cols() > 10000 || len(m.free) != free {
-			t.Errorf("%d by %d, %d free cells of %d", m.Rows(), m.Cols(), len(m.free), free)
+		if m.Rows()*m.Cols() > 10000 {
+			t.Errorf("%d by %d cells, more than 10,000", m.Rows(), m.Cols())
 		}
-		if free <= 200 {
+		free := strings.Count(m.String(), ".") + 2 // with S and G
+		if len(m.free) != free {
+			t.Errorf("%d free cells are listed of %d", len(m.free), free)
+		}
+		if free <= 200 { // in a large maze the search takes long
 			if n := m.PathLength(); n < 1 || n > 2*free {
-				t.Errorf("path length %d over %d cells\n%s", n, free, m)
+				t.Errorf("the path length is %d, want 1 to twice the number of free cells, %d\n%s", n, free, m)
 			}
 		}
 		env := m.Env()
 		rng := rand.New(rand.NewPCG(13, 14))
 		env.Reset(rng)
 		for range 300 {
-			s, _ := env.Step([]float64{3*rng.Float64() - 1.5, 3*rng.Float64() - 1.5})
+			action := []float64{3*rng.Float64() - 1.5, 3*rng.Float64() - 1.5} // often beyond ±1
+			s, _ := env.Step(action)
 			if !m.Free(int(s.Achieved[0]), int(s.Achieved[1])) {
-				t.Fatalf("in a wall at %v\n%s", s.Achieved, m)
+				t.Fatalf("a step ends in a wall, at %v\n%s", s.Achieved, m)
 			}
 		}
 	})
@@ -156,7 +162,8 @@ func mustPanic(t *testing.T, what string, f func()) {
 	f()
 }
 
-// The map is 4x5:
+// A step is made in ten pieces, each a tenth of the action. It ends before a piece that would
+// end in a wall. The map is 4x5:
 //
 //	  0123456
 //	0 #######
@@ -169,24 +176,25 @@ func TestMazeStep(t *testing.T) {
 	type pair = [2]float64
 	env := mustMaze(t, "4x5").Env().(*mazeEnv)
 	for _, test := range []struct {
-		name               string
+		what               string // about the step
 		from, action, want pair
 	}{
 		{"stays", pair{4.5, 1.5}, pair{0, 0}, pair{4.5, 1.5}},
 		{"is of the action's length", pair{4.5, 1.5}, pair{-0.25, 0.1}, pair{4.25, 1.6}},
 		{"is clipped", pair{4.5, 1.5}, pair{-5, 0.4}, pair{3.5, 1.9}},
 		{"is clipped at infinity", pair{3.5, 1.25}, pair{math.Inf(1), 0.5}, pair{4.5, 1.75}},
-		{"pieces before a wall count", pair{4.5, 2.55}, pair{0, 1}, pair{4.5, 2.95}},
-		{"a wall stops both components", pair{3.55, 1.95}, pair{-1, 1}, pair{3.55, 1.95}},
-		{"pieces after a wall are dropped", pair{2.15, 1.95}, pair{-1, 1}, pair{2.15, 1.95}},
-		{"only ends of pieces are tested", pair{2.04, 1.95}, pair{-1, 1}, pair{1.04, 2.95}},
+		{"counts pieces before a wall", pair{4.5, 2.55}, pair{0, 1}, pair{4.5, 2.95}},
+		{"is stopped in both components", pair{3.55, 1.95}, pair{-1, 1}, pair{3.55, 1.95}},
+		{"drops pieces after a wall", pair{2.15, 1.95}, pair{-1, 1}, pair{2.15, 1.95}},
+		{"may cut a corner within a piece", pair{2.04, 1.95}, pair{-1, 1}, pair{1.04, 2.95}},
 	} {
 		env.position = test.from
-		env.goal = test.want
+		env.goal = test.want // so the reward is 0
 		action := test.action
 		s, r := env.Step(action[:])
 		if math.Hypot(s.Observation[0]-test.want[0], s.Observation[1]-test.want[1]) > 1e-12 || r != 0 {
-			t.Errorf("%s: from %v by %v to %v, reward %v; want %v", test.name, test.from, test.action, s.Observation, r, test.want)
+			t.Errorf("a step %s: from %v by %v to %v with reward %v, want %v with 0",
+				test.what, test.from, test.action, s.Observation, r, test.want)
 		}
 	}
 	for _, at := range [][2]int{{-1, 1}, {6, 1}, {1, -1}, {1, 7}} {
@@ -273,20 +281,24 @@ func TestRegions(t *testing.T) {
 // resets returns how far the coordinates of start and goal lie from the centers of
 // their cells, in n episodes of 4x5.
 func resets(t *testing.T, n int) (draws [][4]float64) {
+	t.Helper()
 	env := mustMaze(t, "4x5").Env()
 	rng := rand.New(rand.NewPCG(9, 11))
 	for range n {
 		s := env.Reset(rng)
-		start, goal := s.Observation, s.Desired
+		start := s.Observation
+		goal := s.Desired
 		draws = append(draws, [4]float64{start[0] - 4.5, start[1] - 2.5, goal[0] - 4.5, goal[1] - 4.5})
 	}
 	return draws
 }
 
-// Path lengths are the ones that Figures 2 (right) and 6 (right) print. There no point of the
-// maze is farther than the goal. The maps drawn here were counted by hand.
+// Path lengths are the ones that Figures 2 (right) and 6 (right) print. In these mazes no point
+// is farther than the goal. The maps drawn here were counted by hand. Their first point is 0.05
+// below and to the right of the center of S, and their last one 0.25 below and to the right of
+// the center of G.
 func TestPathLength(t *testing.T) {
-	wants := map[string]int{}
+	wants := map[string]int{} // of the paper's mazes
 	for h := 3; h <= 15; h++ {
 		wants[fmt.Sprintf("%dx5", h)] = 2*h + 1
 	}
@@ -303,14 +315,14 @@ func TestPathLength(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{
-		"SG":                                2, // 1.25 and 0.25 at most
-		"S.G":                               3,
-		"S....G......":                      6, // the dead end does not count
-		"S\n.\nG\n.\n.\n.":                  3,
-		"S#\n#G":                            2, // √2 1.25 between the walls
-		"S..\n...\n..G":                     4, // √2 2.25
-		"S...\n....\n...G":                  4, // its cell's corners are 5 away, its region's not
-		"S....\n.....\n.....\n.....\n....G": 6, // 7 to a region of half side 0.35
+		"SG":                                2, // 1.2 to the right
+		"S.G":                               3, // 2.2
+		"S....G......":                      6, // 5.2, because the dead end does not count
+		"S\n.\nG\n.\n.\n.":                  3, // 2.2 down
+		"S#\n#G":                            2, // 1.2 √2, between the walls
+		"S..\n...\n..G":                     4, // 2.2 √2
+		"S...\n....\n...G":                  4, // √(2.2² + 3.2²); to the corner of G's cell it would be 5
+		"S....\n.....\n.....\n.....\n....G": 6, // 4.2 √2; with half side 0.35 it would be 7
 	} {
 		m, err := ParseMaze(text)
 		if err != nil {
@@ -322,8 +334,8 @@ func TestPathLength(t *testing.T) {
 	}
 }
 
-// Hops gives the hops of naiveHops. With 6 points per cell the first piece of a hop may leave
-// a cell. With fewer points it cannot.
+// Hops agrees with naiveHops. With 6 points per cell the first piece of a hop may leave a cell.
+// With fewer points it cannot.
 func TestHops(t *testing.T) {
 	for _, test := range []struct {
 		text    string
@@ -340,7 +352,7 @@ func TestHops(t *testing.T) {
 		}
 		got := m.Hops(test.perCell)
 		if got.Rows != m.Rows()*test.perCell || got.Cols != m.Cols()*test.perCell || got.PerCell != test.perCell {
-			t.Fatalf("%d points per cell: %d by %d", test.perCell, got.Rows, got.Cols)
+			t.Fatalf("%d points per cell: the lattice is %d by %d\n%s", test.perCell, got.Rows, got.Cols, m)
 		}
 		if diff := cmp.Diff(naiveHops(m, got), got.Hops); diff != "" {
 			t.Errorf("%d points per cell (-want +got):\n%s\n%s", test.perCell, diff, m)
@@ -354,7 +366,7 @@ func naiveHops(m *Maze, l *Lattice) []int {
 	hops := make([]int, l.Rows*l.Cols)
 	for k := range hops {
 		hops[k] = -1
-		// The start is the one point of the cell just not below its center.
+		// Hops begin at the center, or if no point is there, at the next larger row and column.
 		row := (l.Point(k)[0] - m.Start()[0]) * float64(l.PerCell)
 		col := (l.Point(k)[1] - m.Start()[1]) * float64(l.PerCell)
 		if min(row, col) > -1e-9 && max(row, col) < 1-1e-9 {
@@ -373,10 +385,10 @@ func naiveHops(m *Maze, l *Lattice) []int {
 	return hops
 }
 
-// naiveHop reports whether a hop leads from p to q, in floating point. A piece that
-// ends on a grid line is beyond it.
+// naiveHop reports whether a hop leads from p to q. Its first and its last piece must end in
+// free cells. A piece that ends on the line between two cells is in the second one.
 func naiveHop(m *Maze, p, q [2]float64) bool {
-	const ε = 1e-9
+	const ε = 1e-9 // more than any rounding error
 	free := func(row, col float64) bool { return m.Free(int(row+ε), int(col+ε)) }
 	rows := q[0] - p[0]
 	cols := q[1] - p[1]

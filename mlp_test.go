@@ -7,20 +7,21 @@ import (
 	"testing"
 )
 
-// Chunks, parts and threads leave no trace in the bits: a batch that is one chunk
-// of eight threads gives the same in many.
+// A network's results have the same bits on any number of threads, in any number of chunks.
+// Eight threads take each of these batches as a single chunk, fewer threads as several.
 func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	for _, rows := range []int{1, 31, 192, 193, 613, 768} {
-		widths := []int{6, 96, 65, 32, 1 + rows%3}
+		outputs := 1 + rows%3
+		widths := []int{6, 96, 65, 32, outputs}
 		m := newMLP(make([]float32, mlpSize(widths)), widths)
 		m.initialize(rng)
 		x := table(randomRows(rng, rows, 6))
-		dy := table(randomRows(rng, rows, 1+rows%3))
+		dy := table(randomRows(rng, rows, outputs))
 		want := passes(m, widths, x, dy, 8)
-		for _, output := range []string{"infer", "inputGradient"} {
-			if !slices.Equal(want["forward"], want[output]) {
-				t.Errorf("%d rows: forward and %s have different outputs", rows, output)
+		for _, function := range []string{"infer", "inputGradient"} {
+			if !slices.Equal(want["forward"], want[function]) {
+				t.Errorf("%d rows: forward and %s have different outputs", rows, function)
 			}
 		}
 		for _, threads := range []int{1, 2, 3} {
@@ -33,22 +34,25 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// passes runs a net with a number of threads, on inputs x and output gradients dy. It returns
-// the outputs of three functions, and two gradients.
+// passes runs a network on a number of threads, for inputs x and output gradients dy. It
+// returns the outputs of the three functions that compute them, and the gradients with
+// respect to the parameters and to the inputs.
 func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float32 {
 	w := newWorkers(threads)
 	defer w.resize(1)
+	layers := len(m.layers)
 	p := newPass(widths, w)
 	gradient := newMLP(make([]float32, len(m.params)), widths)
 	y := m.forward(p, x)
-	copy(p.dx[len(widths)-1].data, dy.data)
-	m.backward(p, gradient, len(widths)-1)
+	copy(p.dx[layers].data, dy.data) // which backward reads
+	m.backward(p, gradient, layers)
 
 	p = newPass(widths, w)
-	inferred := slices.Clone(m.infer(p, x).data)
-	again, dx := m.inputGradient(p, x, dy, 4)
+	inferred := slices.Clone(m.infer(p, x).data) // before inputGradient overwrites it
+	const column = 4                             // the first of x whose gradient is computed
+	recomputed, dx := m.inputGradient(p, x, dy, column)
 	return map[string][]float32{
-		"forward": y.data, "infer": inferred, "inputGradient": again.data,
+		"forward": y.data, "infer": inferred, "inputGradient": recomputed.data,
 		"gradient of parameters": gradient.params, "gradient of inputs": dx.data,
 	}
 }
@@ -57,8 +61,7 @@ func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float3
 // number by number and share no arithmetic with the package. Gradients are central
 // differences of their losses.
 
-// twinForward runs one row through a net. It returns the last hidden layer's
-// output too.
+// twinForward runs one row through a net. It also returns the last hidden layer's output.
 func twinForward(n float64Net, x []float64) (latent, y []float64) {
 	for l, layer := range n {
 		latent = x
@@ -82,19 +85,20 @@ func twinAct(n float64Net, s, g []float64) []float64 {
 	return each(z, math.Tanh)
 }
 
+// twinValue is a critic's value.
 func twinValue(n float64Net, s, g, a []float64) float64 {
 	_, q := twinForward(n, slices.Concat(s, g, a))
 	return q[0]
 }
 
-// twinPrediction is what a critic's head makes of the critic's input.
+// twinPrediction is what a critic's head predicts for the critic's input x.
 func twinPrediction(critic float64Net, head float64Layer, x []float64) []float64 {
 	latent, _ := twinForward(critic, x)
 	_, p := twinForward(float64Net{head}, latent)
 	return p
 }
 
-// twinCriticLoss is the loss of critic i on a minibatch.
+// twinCriticLoss is the loss of critic i on a minibatch, given the minibatch's targets.
 func twinCriticLoss(h heads, critic float64Net, b *batch, i int) (mean float64) {
 	y, w := h.criticTargets(i, b)
 	for k := range b.x.rows {
@@ -105,7 +109,8 @@ func twinCriticLoss(h heads, critic float64Net, b *batch, i int) (mean float64) 
 	return mean
 }
 
-// twinHeadLoss is the loss of critic i's head on a minibatch, the mean of loss over rows.
+// twinHeadLoss is the loss of critic i's head on a minibatch: the mean over rows, where a row
+// that the head does not learn from counts as 0. loss is the loss of one row.
 func twinHeadLoss(h heads, critic float64Net, head float64Layer, b *batch, i int, loss func(p, s []float64) float64) (mean float64) {
 	for k := range b.x.rows {
 		if headLearns(h, i, b.transitions[k]) {
@@ -116,7 +121,7 @@ func twinHeadLoss(h heads, critic float64Net, head float64Layer, b *batch, i int
 	return mean
 }
 
-// twinSquare is Equation 4 for one row, and twinNorm its norm.
+// twinSquare is Equation 4 for one row.
 func twinSquare(p, s []float64) (square float64) {
 	for c := range s {
 		square += math.Pow(p[c]-s[c], 2)
@@ -124,31 +129,33 @@ func twinSquare(p, s []float64) (square float64) {
 	return square
 }
 
+// twinNorm is what the authors' code has in place of Equation 4, for one row.
 func twinNorm(p, s []float64) float64 { return math.Sqrt(twinSquare(p, s)) }
 
-// headLearns reports whether head i is to learn from a transition.
+// headLearns reports whether head i learns from a transition: only bootstrap heads leave out
+// some.
 func headLearns(h heads, i, transition int) bool {
 	b, ok := h.(*bootstrapHeads)
 	return !ok || inMask(b.seed, transition, i)
 }
 
-// prioritiesOf returns the sampler of an agent with prioritized replay.
+// prioritiesOf returns the sampler of an agent with prioritized replay. First it lets new
+// transitions have a priority, as the next draw would.
 func prioritiesOf(a *Agent) *prioritizedSampler {
-	a.sampler.savedState() // gives all transitions a priority
+	a.sampler.savedState()
 	if s, ok := a.sampler.(tdSampler); ok {
 		return s.prioritizedSampler
 	}
 	return a.sampler.(*prioritizedSampler)
 }
 
-// learnerOf returns the learner that makes one update, without a moving average.
+// learnerOf returns an agent's innermost learner, which neither repeats nor averages.
 func learnerOf(a *Agent) learner {
-	switch l := unwrapped(a.learner).(type) {
-	case *movingAverage:
-		return unwrapped(l.learner)
-	default:
-		return l
+	l := unwrapped(a.learner)
+	if m, ok := l.(*movingAverage); ok {
+		return unwrapped(m.learner)
 	}
+	return l
 }
 
 // averageOf returns the moving average of an agent's critics, or nil.
@@ -159,8 +166,7 @@ func averageOf(a *Agent) []*critic {
 	return nil
 }
 
-// unwrapped returns the learner that makes one update, not several and not only when they
-// are due.
+// unwrapped returns l, or the learner whose updates l repeats.
 func unwrapped(l learner) learner {
 	if r, ok := l.(repeatingLearner); ok {
 		return r.learner
@@ -168,7 +174,7 @@ func unwrapped(l learner) learner {
 	return l
 }
 
-// update makes one update.
+// update makes one update, whether or not one is due.
 func (a *Agent) update() error { return unwrapped(a.learner).update(a) }
 
 // twinParams returns a layer's parameters in the order in which the package
@@ -184,7 +190,7 @@ func twinParams(layers ...float64Layer) (params []*float64) {
 	return params
 }
 
-// numericGradient returns the central differences of loss.
+// numericGradient returns the central difference of loss for each parameter.
 func numericGradient(params []*float64, loss func() float64) (gradient []float64) {
 	const h = 1e-5
 	for _, p := range params {
@@ -209,8 +215,8 @@ func twinDeviation(predictions [][]float64) float64 {
 	return mean
 }
 
-// twinSampleDeviation goes over pairs: the variance is half the mean squared difference of
-// two different elements.
+// twinSampleDeviation is the sample deviation by pairs: the variance is half the mean squared
+// difference of two different elements.
 func twinSampleDeviation(x []float64) float64 {
 	square := 0.0
 	pairs := 0
@@ -223,7 +229,7 @@ func twinSampleDeviation(x []float64) float64 {
 	return math.Sqrt(square / float64(pairs) / 2)
 }
 
-// randomRows returns numbers that are exact in float32, so that both sides see
+// randomRows returns numbers that are exact in float32, so that the package and its twin see
 // the same.
 func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
 	x := make([][]float64, rows)
@@ -235,15 +241,15 @@ func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
 	return x
 }
 
-// near reports an error for the first element of got that is not e within
-// 2e-5 (1 + |e|).
+// near stops the test at an element of got whose distance from the element e of want is more
+// than 2e-5 (1 + |e|).
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
 	within(t, what, got, want, func(e float64) float64 { return 2e-5 * (1 + math.Abs(e)) })
 }
 
-// nearGradient reports an error for the first element of a gradient that is off
-// by more than 2e-6 of the gradient's size, its largest element.
+// nearGradient stops the test at an element of a gradient that is off by more than 2e-6 of the
+// gradient's size, its largest magnitude.
 func nearGradient(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
 	size := 0.0
@@ -253,6 +259,8 @@ func nearGradient(t *testing.T, what string, got []float32, want []float64) {
 	within(t, what, got, want, func(float64) float64 { return 2e-6 * size })
 }
 
+// within stops the test at an element of got whose distance from the element e of want is more
+// than allowed(e), or NaN.
 func within(t *testing.T, what string, got []float32, want []float64, allowed func(e float64) float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -265,20 +273,19 @@ func within(t *testing.T, what string, got []float32, want []float64, allowed fu
 	}
 }
 
-// firstGradient returns the gradient of an optimizer's first step. After that step m is 0.1
-// times the gradient.
+// firstGradient returns the gradient of an optimizer that has made its first step. This step
+// sets m to 0.1 times the gradient.
 func firstGradient(o *adam) []float32 {
 	return each(o.m, func(m float32) float32 { return 10 * m })
 }
 
-// A float64Net is a net in float64: its layers from the input on.
-type (
-	float64Layer struct {
-		W [][]float64 // in by out
-		B []float64
-	}
-	float64Net []float64Layer
-)
+// A float64Net is a network in float64, its layers from the input on.
+type float64Net []float64Layer
+
+type float64Layer struct {
+	W [][]float64 // in by out
+	B []float64
+}
 
 // load sets a net, or a layer, to one in float64.
 func (m *mlp) load(n float64Net) {
@@ -301,7 +308,7 @@ func (l layer) float64Copy() float64Layer {
 	return float64Layer{tableOf(l.w, 0, l.w.cols), float64s(l.b)}
 }
 
-// table returns rows as a matrix, and tableOf columns of a matrix as rows.
+// table returns the matrix with these rows.
 func table(rows [][]float64) matrix {
 	m := newMatrix(len(rows), len(rows[0]))
 	for i, row := range rows {
@@ -310,6 +317,7 @@ func table(rows [][]float64) matrix {
 	return m
 }
 
+// tableOf returns the rows of a matrix, and of each row the elements [from:to].
 func tableOf(x matrix, from, to int) (rows [][]float64) {
 	for k := range x.rows {
 		rows = append(rows, float64s(x.row(k)[from:to]))

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The 18 rows of the appendix's table, as printed, with the field of each; the
-// row of d has two.
+// The 18 rows of the appendix's table, as printed, with the field of each. The row of d has two
+// fields.
 var appendix = []struct {
 	row, field string
 	value      float64
@@ -40,23 +40,28 @@ var appendix = []struct {
 	{"PER alpha", "PriorityAlpha", 1},
 }
 
-// Paper has the values of the appendix's table, and each field's source says which row it is.
+// Paper has the values of the appendix's table. The fields with a row of the table say so in
+// their source, and no others do.
 func TestPaperIsTheTable(t *testing.T) {
-	rows := map[string]string{}
+	want := map[string]string{} // the sources of fields with a row
 	for _, r := range appendix {
 		if got := Paper().Value(r.field); got != fmt.Sprint(r.value) {
 			t.Errorf("%s: %s is %v in Paper, the table has %v", r.row, r.field, got, r.value)
 		}
-		rows[r.field] = "Table: " + r.row
+		want[r.field] = "Table: " + r.row
 	}
-	// These fields, and no others, have a row of the table as their source.
+	got := map[string]string{}
 	for _, f := range fields() {
 		source := f.Tag.Get("source")
-		want := rows[f.Name]
-		ofTable := want != "" || strings.HasPrefix(source, "Table")
-		if source == "" || ofTable && source != want {
-			t.Errorf("the source of %s is %q, want %q", f.Name, source, want)
+		if source == "" {
+			t.Errorf("%s has no source", f.Name)
 		}
+		if strings.HasPrefix(source, "Table") {
+			got[f.Name] = source
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sources (-rows of the table +fields):\n%s", diff)
 	}
 }
 
@@ -90,10 +95,11 @@ func TestPresets(t *testing.T) {
 	var names []string
 	for _, p := range Presets() {
 		names = append(names, p.Name)
-		got := Small()
-		err := json.Unmarshal(toJSON(p.Params), &got)
-		if err = errors.Join(err, got.Validate()); err != nil || got != p.Params {
-			t.Errorf("%s: error %v (-want +read):\n%s", p.Name, err, cmp.Diff(p.Params, got))
+		read := Small()
+		err := json.Unmarshal(toJSON(p.Params), &read)
+		err = errors.Join(err, read.Validate())
+		if diff := cmp.Diff(p.Params, read); diff != "" || err != nil {
+			t.Errorf("%s: error %v (-want +read):\n%s", p.Name, err, diff)
 		}
 	}
 	if diff := cmp.Diff([]string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names); diff != "" {
@@ -144,41 +150,58 @@ func TestValidate(t *testing.T) {
 		case reflect.String:
 			v.SetString("word")
 		case reflect.Bool:
-			continue
+			continue // has no other values
 		}
 		allowed := f.Tag.Get("range")
-		low, high, _ := strings.Cut(strings.Trim(allowed, "[]()"), ",")
-		_, errLow := strconv.ParseFloat(low, 64)
-		if _, errHigh := strconv.ParseFloat(high, 64); v.CanFloat() && errors.Join(errLow, errHigh) != nil {
-			t.Errorf("%s: range %q", f.Name, allowed)
+		if v.CanFloat() {
+			low, high, _ := strings.Cut(strings.Trim(allowed, "[]()"), ",")
+			_, errLow := strconv.ParseFloat(low, 64)
+			_, errHigh := strconv.ParseFloat(high, 64)
+			if err := errors.Join(errLow, errHigh); err != nil {
+				t.Errorf("%s: the range %q is no interval: %v", f.Name, allowed, err)
+			}
 		}
 		want := fmt.Sprintf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
 		if err := p.Validate(); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+}
+
+// A square bracket includes an interval's bound, and a round one does not.
+func TestIntervals(t *testing.T) {
 	for _, test := range []struct {
 		interval string
-		low      bool // whether -1 lies in it
-		high     bool // and 2
+		inside   map[float64]bool // whether a number lies in it
 	}{
-		{"[-1,2]", true, true}, {"(-1,2]", false, true}, {"[-1,2)", true, false},
-		{"(-Inf,Inf)", true, true}, {"[-0.9,1.9e0]", false, false},
+		{"[-1,2]", map[float64]bool{-1: true, 2: true}},
+		{"(-1,2]", map[float64]bool{-1: false, 2: true}},
+		{"[-1,2)", map[float64]bool{-1: true, 2: false}},
+		{"(-Inf,Inf)", map[float64]bool{-1: true, 2: true}},
+		{"[-0.9,1.9e0]", map[float64]bool{-1: false, 2: false}},
 	} {
-		if inInterval(-1, test.interval) != test.low || inInterval(2, test.interval) != test.high {
-			t.Errorf("-1 in %s: %t; 2: %t", test.interval, !test.low, !test.high)
+		for x, want := range test.inside {
+			if got := inInterval(x, test.interval); got != want {
+				t.Errorf("%v lies in %s: %t, want %t", x, test.interval, got, want)
+			}
 		}
 	}
 }
 
 // Set reads a parameter from a text. If it cannot, nothing changes.
 func TestSet(t *testing.T) {
-	for change, want := range map[string]string{"Batch=256": "256", "Discount=0.5": "0.5", "Slope=-1500": "-1500", "ClipReturns=false": "false",
-		"Replay=per": "per", "Batch=64.0": "64", "PriorityBetaSteps=1e9": "1000000000"} {
-		name, text, _ := strings.Cut(change, "=")
+	for _, test := range []struct{ name, text, want string }{
+		{"Batch", "256", "256"},
+		{"Discount", "0.5", "0.5"},
+		{"Slope", "-1500", "-1500"},
+		{"ClipReturns", "false", "false"},
+		{"Replay", "per", "per"},
+		{"Batch", "64.0", "64"},
+		{"PriorityBetaSteps", "1e9", "1000000000"},
+	} {
 		p := Paper()
-		if err := p.Set(name, text); err != nil || p == Paper() || p.Value(name) != want {
-			t.Errorf("%s: %s, error %v", change, p.Value(name), err)
+		if err := p.Set(test.name, test.text); err != nil || p.Value(test.name) != test.want {
+			t.Errorf("Set(%s, %s): %s, error %v", test.name, test.text, p.Value(test.name), err)
 		}
 	}
 	for _, test := range []struct{ name, text, want string }{
@@ -199,8 +222,11 @@ func TestSet(t *testing.T) {
 		{"Replay", "huber", "qta: parameter Replay is huber, allowed are uniform|per|td"},
 	} {
 		p := Paper()
-		if err := p.Set(test.name, test.text); err == nil || err.Error() != test.want || p != Paper() {
-			t.Errorf("Set(%s, %q): error %v, want %s; or it changes something", test.name, test.text, err, test.want)
+		if err := p.Set(test.name, test.text); err == nil || err.Error() != test.want {
+			t.Errorf("Set(%s, %q): error %v, want %s", test.name, test.text, err, test.want)
+		}
+		if diff := cmp.Diff(Paper(), p); diff != "" {
+			t.Errorf("Set(%s, %q) fails, but changes:\n%s", test.name, test.text, diff)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func train(t testing.TB, a *Agent, env, evaluation Env, o TrainOptions) {
 	}
 }
 
-// The same seed gives the same state, to the byte, with any number of threads. The batch
-// is large enough for products to be divided. TestDigests compares the kernels.
+// The same seed gives the same state, to the byte, with any number of threads. The batch is so
+// large that threads share a product. TestDigests compares the kernels.
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	for name, preset := range map[string]Params{"beyond": Beyond(), "authors": Authors(), "mega": MEGA()} {
@@ -90,7 +90,7 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 		}
 		uniformAction(action, rng)
 		s, _ := env.Step(action)
-		// Goals are as good as unique, so that a test can tell them apart.
+		// The goal of each step differs from all others, so that a test can tell them apart.
 		goal := []float64{a.desired[0] + 0.01*rng.Float64(), a.desired[1]}
 		a.replay.add(a.observation, a.achieved, action, goal, s)
 		a.enterState(s)
@@ -100,20 +100,28 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	return a, env
 }
 
-// poison writes a NaN into each network of an agent whose name begins with network. An index
+// mustUpdate makes one update.
+func mustUpdate(t testing.TB, a *Agent) {
+	t.Helper()
+	if err := a.update(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// poison writes a NaN into each of an agent's networks whose name begins with prefix. An index
 // below 0 counts from the end.
-func poison(t *testing.T, a *Agent, network string, index int) {
+func poison(t *testing.T, a *Agent, prefix string, index int) {
 	t.Helper()
 	found := false
 	for _, params := range a.parameters() {
-		if strings.HasPrefix(params.name, network) {
+		if strings.HasPrefix(params.name, prefix) {
 			n := len(params.values)
 			params.values[(index+n)%n] = float32(math.NaN())
 			found = true
 		}
 	}
 	if !found {
-		t.Fatalf("the agent has no network %s", network)
+		t.Fatalf("the agent has no network %s", prefix)
 	}
 }
 
@@ -122,20 +130,20 @@ func poison(t *testing.T, a *Agent, network string, index int) {
 func TestNumericError(t *testing.T) {
 	const noUpdates = "LearningStarts=1000"
 	for _, test := range []struct {
-		poisoned string // after step 12
-		index    int
+		poisoned string // the networks that get a NaN after step 12
+		index    int    // where they get it; from the end if it is below 0
 		changes  string
 		network  string // that the error names
-		step     int    // of the error, or the one before it
+		step     int    // that the error names
 	}{
-		{"policy", -1, "", "policy", 12},
-		{"target policy", -1, "", "critics", 12},
-		{"critic 2", 3, "", "critics", 12},
-		{"target critic", -1, "", "critics", 12},
-		{"critic 1", -1, "", "predictive heads", 12}, // a critic's end with its head's
-		{"critic 3", -1, "Learner=authors", "predictive heads", 12},
-		{"critic 2", 3, "Learner=vds Horizon=13", "critics", 12},
-		{"VDS member", 0, "Curriculum=vds Horizon=13", "VDS value functions", 12}, // which learn at an episode's end
+		{"policy", -1, "", "policy", 12}, // before the next step is taken
+		{"target policy", -1, "", "critics", 13},
+		{"critic 2", 3, "", "critics", 13},
+		{"target critic", -1, "", "critics", 13},
+		{"critic 1", -1, "", "predictive heads", 13}, // a critic's end with its head's
+		{"critic 3", -1, "Learner=authors", "predictive heads", 13},
+		{"critic 2", 3, "Learner=vds Horizon=13", "critics", 13},
+		{"VDS member", 0, "Curriculum=vds Horizon=13", "VDS value functions", 13}, // which learn at an episode's end
 		{"critic 3", -1, noUpdates, "critic 3", 14},
 		{"target policy", 1, noUpdates, "target policy", 14},
 		{"target critic 1", 1, noUpdates, "target critic 1", 14},
@@ -156,9 +164,8 @@ func TestNumericError(t *testing.T) {
 			t.Errorf("%s poisoned, %s: error %v", test.poisoned, test.changes, err)
 			continue
 		}
-		inTime := e.Step == test.step || e.Step == test.step+1
-		if e.Network != test.network || finite(e.Value) || !inTime {
-			t.Errorf("%s poisoned, %s: error %+v, want one of %s at step %d or the next",
+		if e.Network != test.network || e.Step != test.step || finite(e.Value) {
+			t.Errorf("%s poisoned, %s: error %+v, want one of %s at step %d",
 				test.poisoned, test.changes, e, test.network, test.step)
 		}
 		text := fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help, "+
@@ -175,7 +182,7 @@ func lineAgent(t *testing.T) *Agent {
 	return newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
 }
 
-// trainError trains an agent and compares the beginning of the error.
+// trainError trains an agent and checks that the error begins with want.
 func trainError(t *testing.T, a *Agent, env, evaluation Env, o TrainOptions, want string) {
 	t.Helper()
 	err := a.Train(t.Context(), env, evaluation, o)
@@ -194,20 +201,65 @@ func TestTrainArguments(t *testing.T) {
 	a := lineAgent(t)
 	maze := mustMaze(t, "1U5").Env()
 	one := new(lineEnv)
-	other := new(lineEnv)
+	two := new(lineEnv)
 	o := TrainOptions{Steps: 3, EvalEvery: 7, Rollouts: 1}
 	trainError(t, a, maze, one, o, "qta: the environment has sizes {Observation:2 Goal:2 Action:2}, the agent {Observation:3")
 	trainError(t, a, one, maze, o, "qta: the environment has sizes")
 	trainError(t, a, one, one, o, "qta: training and evaluation need two instances")
-	trainError(t, a, one, other, TrainOptions{Steps: 1, Rollouts: 1},
+	trainError(t, a, one, two, TrainOptions{Steps: 1, Rollouts: 1},
 		"qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above")
-	trainError(t, a, one, other, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0")
-	trainError(t, a, incomparable{lineEnv: one}, incomparable{lineEnv: other}, o, "<nil>")
-	for _, sizes := range []Sizes{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+	trainError(t, a, one, two, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0")
+	const noError = "<nil>"
+	trainError(t, a, incomparable{lineEnv: one}, incomparable{lineEnv: two}, o, noError)
+	for _, sizes := range []Sizes{{Goal: 1, Action: 1}, {Observation: 1, Action: 1}, {Observation: 1, Goal: 1}} {
 		_, err := NewAgent(Small(), sizes, 1)
 		if err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
 			t.Errorf("sizes %+v: error %v", sizes, err)
 		}
+	}
+}
+
+// A brokenTraining is a training in which an environment breaks its contract.
+type brokenTraining struct {
+	env, evaluation *lineEnv
+	want            string // how the error begins
+}
+
+// brokenTrainings returns trainings with a broken environment of training.
+func brokenTrainings() []brokenTraining {
+	short := badState(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] })
+	// The goal changes in the slice that Reset has returned.
+	movesGoal := badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) })
+	lessFromStep5 := &lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }}
+	noNumberInHindsight := &lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
+		if desired[0] != e.goal[0] {
+			return math.NaN()
+		}
+		return r
+	}}
+	return []brokenTraining{
+		{short, new(lineEnv), "qta: step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
+		{movesGoal, new(lineEnv),
+			"qta: step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
+		{lessFromStep5, new(lineEnv), "qta: step 5: environment: Step returned reward "},
+		{noNumberInHindsight, new(lineEnv),
+			"qta: step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
+	}
+}
+
+// brokenEvaluations returns trainings with a broken environment of evaluation.
+func brokenEvaluations() []brokenTraining {
+	empty := badState(func(_ *lineEnv, s *State) { s.Observation = nil })
+	// The goal changes in the slice that Reset has returned.
+	movesGoal := badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) })
+	halves := &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}
+	const rollout = "of an evaluation's rollout"
+	return []brokenTraining{
+		{new(lineEnv), empty,
+			"qta: step 7: environment: after step 0 " + rollout + " the observation has 0 numbers, Sizes says 3"},
+		{new(lineEnv), movesGoal,
+			"qta: step 7: environment: after step 3 " + rollout + " number 0 of the desired goal went from 0 to 1"},
+		{new(lineEnv), halves, "qta: step 7: environment: after step 1 " + rollout + " Step returned reward -0.5 and"},
 	}
 }
 
@@ -218,43 +270,10 @@ func badState(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onSt
 // is wrong, in the environment of training or of the evaluation. After an error within a step
 // the agent can neither be saved nor train on.
 func TestTrainErrors(t *testing.T) {
-	const training = "in training"
-	const evaluation = "in the evaluation"
-	for _, test := range []struct {
-		in     string
-		broken *lineEnv
-		want   string
-	}{
-		{training, badState(func(_ *lineEnv, s *State) { s.Observation = s.Observation[:2] }),
-			"step 0: environment: the observation has 2 numbers, Sizes says 3 after Reset"},
-		{training, badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 4) }), // in one slice
-			"step 4: environment: number 0 of the desired goal went from 0 to 1 within an episode"},
-		{training, &lineEnv{onReturn: func(e *lineEnv, r float64) float64 { return r - float64(e.steps/5) }},
-			"step 5: environment: Step returned reward "},
-		{training, &lineEnv{onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
-			if desired[0] != e.goal[0] {
-				return math.NaN() // in hindsight
-			}
-			return r
-		}}, "step 6: environment: Reward is NaN for the goal achieved by step 3 and a replayed goal"},
-
-		{evaluation, badState(func(_ *lineEnv, s *State) { s.Observation = nil }),
-			"step 7: environment: after step 0 of an evaluation's rollout the observation has 0 numbers, Sizes says 3"},
-		{evaluation, badState(func(e *lineEnv, s *State) { s.Desired[0] = float64(e.steps / 3) }), // in one slice
-			"step 7: environment: after step 3 of an evaluation's rollout number 0 of the desired goal went from 0 to 1"},
-		{evaluation, &lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }},
-			"step 7: environment: after step 1 of an evaluation's rollout Step returned reward -0.5 and"},
-	} {
+	for _, test := range append(brokenTrainings(), brokenEvaluations()...) {
 		o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
-		env := new(lineEnv)
-		evaluationEnv := new(lineEnv)
-		if test.in == training {
-			env = test.broken
-		} else {
-			evaluationEnv = test.broken
-		}
 		a := lineAgent(t)
-		trainError(t, a, env, evaluationEnv, o, "qta: "+test.want)
+		trainError(t, a, test.env, test.evaluation, o, test.want)
 		if _, err := a.MarshalBinary(); err != errHalfway {
 			t.Errorf("%s: saved within a step: error %v", test.want, err)
 		}
@@ -268,8 +287,8 @@ func TestTrainErrors(t *testing.T) {
 // in an environment that gives the same answers as before.
 func TestTrainElsewhere(t *testing.T) {
 	for _, test := range []struct {
-		other *lineEnv
-		want  string
+		env  *lineEnv // that training is to go on in
+		want string   // how the error begins
 	}{
 		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, "qta: step 11: environment: number "},
 		{badState(func(_ *lineEnv, s *State) { s.Observation[1]++ }), "qta: step 11: environment: number 1 of the observation "},
@@ -279,7 +298,7 @@ func TestTrainElsewhere(t *testing.T) {
 	} {
 		a := lineAgent(t)
 		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 13, EvalEvery: 100, Rollouts: 1})
-		trainError(t, a, test.other, new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}, test.want)
+		trainError(t, a, test.env, new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}, test.want)
 	}
 }
 
@@ -298,11 +317,12 @@ func TestUpdateAllocates(t *testing.T) {
 			a.Close()
 		}
 	}
+	const rows = 9
 	u := learnedPUN(t, 20, 7)
-	x := randomRows(rand.New(rand.NewPCG(1, 1)), 9, 2)
-	y := make([]float64, 9)
-	actions := slices.Repeat([][]float64{{0.5}}, 9)
-	if n := testing.AllocsPerRun(20, func() { u.Learn(x, nil, actions, x, y) }); n != 0 {
+	s := randomRows(rand.New(rand.NewPCG(1, 1)), rows, 2)
+	actions := slices.Repeat([][]float64{{0.5}}, rows)
+	y := make([]float64, rows)
+	if n := testing.AllocsPerRun(20, func() { u.Learn(s, nil, actions, s, y) }); n != 0 {
 		t.Errorf("an update of a PUN allocates %v times", n)
 	}
 }
@@ -326,11 +346,11 @@ func multiplyAdds(p Params, s Sizes) float64 {
 }
 
 func BenchmarkUpdate(b *testing.B) {
-	all := []Preset{{"params=beyond", Beyond()}, {"params=quick", Quick()}, {"params=authors", Authors()}}
+	presets := []Preset{{"params=beyond", Beyond()}, {"params=quick", Quick()}, {"params=authors", Authors()}}
 	for _, change := range []string{"Uncertainty=bootstrap", "Uncertainty=ensemble", "Replay=per", "Replay=td"} {
-		all = append(all, Preset{"params=beyond," + change, with(Beyond(), change)})
+		presets = append(presets, Preset{"params=beyond," + change, with(Beyond(), change)})
 	}
-	for _, v := range all {
+	for _, v := range presets {
 		b.Run(v.Name, func(b *testing.B) {
 			transitions := 2000
 			if v.Params.Replay != "uniform" {
@@ -344,12 +364,12 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 // A disturber calls the agent's methods within its training, also those that are refused
-// there.
+// there. It notes the places from which it calls.
 type disturber struct {
 	*testing.T
 	agent *Agent
-	saved []byte          // a state of the agent
-	tried map[string]bool // where it has tried
+	saved []byte // a state of the agent
+	tried map[string]bool
 }
 
 // try calls the methods that would change training. All are refused.
@@ -367,9 +387,11 @@ func (d *disturber) try(where string) {
 	}
 }
 
-// ask asks the agent everything.
+// ask calls the methods that answer questions, and MarshalBinary, which is refused within a
+// step.
 func (d *disturber) ask(observation, goal []float64) {
-	s, g := [][]float64{observation}, [][]float64{goal}
+	s := [][]float64{observation}
+	g := [][]float64{goal}
 	d.agent.Act(observation, goal)
 	d.agent.Value(s, g)
 	d.agent.Uncertainty(s, g, uint64(d.agent.Steps()))
@@ -379,8 +401,8 @@ func (d *disturber) ask(observation, goal []float64) {
 	}
 }
 
-// env returns an environment that calls try in each method. It also asks the agent, and
-// overwrites actions.
+// env returns an environment that calls try in each of three methods. It also asks the agent,
+// and overwrites actions. whose says what it is for.
 func (d *disturber) env(whose string) *lineEnv {
 	return &lineEnv{
 		onReset: func(*lineEnv) { d.try(whose + " Reset") },
@@ -432,7 +454,7 @@ func TestWithinTraining(t *testing.T) {
 	train(t, a, env, d.env("evaluation's"), o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
 	if len(d.tried) != 9 {
-		t.Errorf("tried within %v, want nine places", d.tried)
+		t.Errorf("tried within %v, want three methods of each environment, NextGoal and two hooks", d.tried)
 	}
 	if err := a.SetCurriculum(d); err != nil {
 		t.Errorf("after training a curriculum is refused: %v", err)
@@ -441,12 +463,12 @@ func TestWithinTraining(t *testing.T) {
 
 // Evaluate refuses no rollouts and other sizes. An action that is not a number ends it.
 func TestEvaluateErrors(t *testing.T) {
-	a := newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
+	a := lineAgent(t)
 	poison(t, a, "policy", 0)
 	for _, test := range []struct {
 		env      Env
 		rollouts int
-		want     string
+		want     string // how the error begins
 	}{
 		{new(lineEnv), 1, "qta: step 0: policy: NaN is not"},
 		{new(lineEnv), 0, "qta: an evaluation has 0 rollouts"},
@@ -469,7 +491,7 @@ type digests struct {
 
 type digest struct {
 	Digest     string
-	Checkpoint string // SHA-256: another layout needs another checkpointFormat
+	Checkpoint string // SHA-256 of a checkpoint, whose layout checkpointFormat counts
 	Log        []Evaluation
 }
 
@@ -495,14 +517,18 @@ func digestOf(t *testing.T, p Params, k kernel) digest {
 	p.Candidates = min(p.Candidates, 150)
 	p.LearningStarts = min(p.LearningStarts, 50)
 	if p.Curriculum == "vds" {
-		p.HiddenSize = 8 // it learns much
+		p.HiddenSize = 8 // for speed, because VDS makes many updates
 	}
 	m := mustMaze(t, "2U5")
 	a := newAgent(t, p, m.Env().Sizes(), 1)
 	a.workers.kernel = k
 	defer a.Close()
 	train(t, a, m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 100, Rollouts: 5})
-	return digest{a.Digest(), fmt.Sprintf("%x", sha256.Sum256(marshal(t, a))), a.Evaluations()}
+	return digest{
+		Digest:     a.Digest(),
+		Checkpoint: fmt.Sprintf("%x", sha256.Sum256(marshal(t, a))),
+		Log:        a.Evaluations(),
+	}
 }
 
 // writeDigests records all variants with every kernel of this machine.
@@ -565,14 +591,14 @@ func TestDigests(t *testing.T) {
 	}
 	checkVariants(t, "fused", want.Fused)
 	checkVariants(t, "generic", want.Generic)
-	checkpoints := 0
+	otherCheckpoints := 0
 	for _, k := range kernels() {
 		for _, v := range digestVariants(k) {
 			recorded := want.of(k)[v.Name]
 			got := digestOf(t, v.Params, k)
 			if got.Checkpoint != recorded.Checkpoint {
-				got.Checkpoint = recorded.Checkpoint
-				checkpoints++
+				got.Checkpoint = recorded.Checkpoint // counted, and not compared below
+				otherCheckpoints++
 			}
 			if diff := cmp.Diff(recorded, got); diff != "" {
 				t.Errorf("%s, %v kernel (-want +got):\n%.1000s\nif results are meant to change, raise Version and run: %s",
@@ -580,26 +606,44 @@ func TestDigests(t *testing.T) {
 			}
 		}
 	}
-	if checkpoints > 0 {
+	if otherCheckpoints > 0 {
 		t.Errorf("%d checkpoints have other bytes; if that is all, as with a new parameter, run: %s; "+
-			"if their layout is another, raise checkpointFormat before", checkpoints, updateDigests)
+			"if their layout is another, raise checkpointFormat before", otherCheckpoints, updateDigests)
 	}
 }
 
+// The discount of threeEpisodes, and the least return with it.
+const (
+	updateDiscount = 0.5
+	updateLowest   = -1 / (1 - updateDiscount)
+)
+
 // The networks of the tests of an update.
 var updateNetworks = linearNetworks{
-	policy:        linear{s: 0.02, g: -0.03, c: 0.1},
-	targetPolicy:  linear{s: -0.01, g: 0.04, c: -0.3},
-	critics:       [3]linear{{0.01, -0.02, 0.3, -1}, {0.02, -0.02, 0.3, -2}, {0.03, -0.02, 0.3, -3}},
-	targetCritics: [3]linear{{0.12, 0, 0.5, -2.4}, {-0.12, 0.02, 0.5, 0.8}, {0, 0.12, 0.5, -1.6}},
-	heads:         [3]linear{{0, 0, 0.1, 0}, {0.02, 0.01, 0.1, 0.5}, {0.03, 0.04, 0.1, 0.9}},
+	policy:       linear{s: 0.02, g: -0.03, c: 0.1},
+	targetPolicy: linear{s: -0.01, g: 0.04, c: -0.3},
+	critics: [3]linear{
+		{s: 0.01, g: -0.02, a: 0.3, c: -1},
+		{s: 0.02, g: -0.02, a: 0.3, c: -2},
+		{s: 0.03, g: -0.02, a: 0.3, c: -3},
+	},
+	targetCritics: [3]linear{
+		{s: 0.12, a: 0.5, c: -2.4},
+		{s: -0.12, g: 0.02, a: 0.5, c: 0.8},
+		{g: 0.12, a: 0.5, c: -1.6},
+	},
+	heads: [3]linear{
+		{a: 0.1},
+		{s: 0.02, g: 0.01, a: 0.1, c: 0.5},
+		{s: 0.03, g: 0.04, a: 0.1, c: 0.9},
+	},
 }
 
-// threeEpisodes returns an agent with these networks after 12 steps. Step k of episode e
+// threeEpisodes returns an agent with the updateNetworks after 12 steps. Step k of episode e
 // went from the place 10e+k to 10e+k+1. The last episode is under way.
 func threeEpisodes(t *testing.T, changes string) *Agent {
 	t.Helper()
-	a := linearAgent(t, updateNetworks, 1, "Discount=0.5 "+changes)
+	a := linearAgent(t, updateNetworks, 1, fmt.Sprint("Discount=", updateDiscount, " ", changes))
 	remember(a, []float64{0, 1, 2, 3, 4, 5}, []float64{10, 11, 12, 13, 14, 15}, []float64{20, 21, 22})
 	return a
 }
@@ -609,9 +653,7 @@ func minibatchesOf(t *testing.T, a *Agent, n int) [][]recordedRow {
 	t.Helper()
 	r := record(a)
 	for range n {
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
+		mustUpdate(t, a)
 	}
 	return r.minibatches
 }
@@ -623,8 +665,11 @@ func minibatchesOf(t *testing.T, a *Agent, n int) [][]recordedRow {
 func TestMinibatch(t *testing.T) {
 	for _, test := range []struct {
 		learner string
-		beyond  float64 // the head's target less the place after the step
-	}{{"paper", 0.5}, {"authors", 0}} {
+		further float64 // the head's target, less the place after the step
+	}{
+		{"paper", 0.5}, // an observation is half a unit further than the place
+		{"authors", 0},
+	} {
 		a := threeEpisodes(t, "Learner="+test.learner)
 		a.stateScale.mean[0] = 1
 		a.stateScale.scale[0] = 0.5
@@ -632,14 +677,15 @@ func TestMinibatch(t *testing.T) {
 		a.goalScale.scale[0] = 0.25
 		successes := 0
 		for _, row := range slices.Concat(minibatchesOf(t, a, 50)...) {
-			place := float64(row.transition/5*10 + row.transition%5)
-			goal := 4*row.g + 2
+			episode := row.transition / 5
+			place := float64(10*episode + row.transition%5)
+			goal := row.g/0.25 + 2
 			want := row
-			want.s = (place + 0.5 - 1) / 2
-			want.next = (place + 1.5 - 1) / 2
+			want.s = (place + 0.5 - 1) * 0.5
+			want.next = (place + 1.5 - 1) * 0.5
 			want.nextG = row.g
 			want.a = float64(row.transition) / 16
-			want.headTarget = place + 1 + test.beyond
+			want.headTarget = place + 1 + test.further
 			want.r = -1
 			if goal == place+1 {
 				want.r = 0
@@ -659,16 +705,17 @@ func TestMinibatch(t *testing.T) {
 // The pairs M of three target critics.
 var pairs = [][2]int{{0, 1}, {0, 2}, {1, 2}}
 
-// pairOf returns the number of the pair M of a minibatch, or -1. With that pair the targets
-// are Equation 1, with a discount of 0.5 and clipped to the bounds.
+// pairOf returns the number of the pair M with which a minibatch has the targets of Equation 1,
+// clipped to the bounds. If there is none, it returns -1.
 func pairOf(rows []recordedRow, low, high float64) int {
 	return slices.IndexFunc(pairs, func(M [2]int) bool {
 		for _, row := range rows {
 			action := math.Tanh(updateNetworks.targetPolicy.at(row.next, row.g, 0))
 			q1 := updateNetworks.targetCritics[M[0]].at(row.next, row.g, action)
 			q2 := updateNetworks.targetCritics[M[1]].at(row.next, row.g, action)
-			y := row.r + 0.5*min(q1, q2)
-			if math.Abs(min(max(y, low), high)-row.y) > 1e-5 {
+			y := row.r + updateDiscount*min(q1, q2)
+			clipped := min(max(y, low), high)
+			if math.Abs(clipped-row.y) > 1e-5 {
 				return false
 			}
 		}
@@ -682,9 +729,9 @@ func pairOf(rows []recordedRow, low, high float64) int {
 func TestTargets(t *testing.T) {
 	for _, test := range []struct {
 		changes   string
-		low, high float64
+		low, high float64 // the bounds of targets
 	}{
-		{"ClipReturns=true", -2, 0},
+		{"ClipReturns=true", updateLowest, 0},
 		{"ClipReturns=false", math.Inf(-1), math.Inf(1)},
 	} {
 		var drawn []float64
@@ -695,7 +742,7 @@ func TestTargets(t *testing.T) {
 			}
 			drawn = append(drawn, float64(M))
 		}
-		checkDraws(t, test.changes+": number of the pair M", drawn, map[float64]float64{0: 1. / 3, 1: 1. / 3, 2: 1. / 3})
+		checkDraws(t, test.changes+": number of the pair M", drawn, alike(0, len(pairs)))
 	}
 }
 
@@ -732,9 +779,8 @@ func TestLog(t *testing.T) {
 		want.Step = 12
 		want.GoalsSet = 7
 		want.GoalsReached = 6
-		want.Return = -5                                                          // of five steps away from the goal
-		away := &scriptedEnv{place: func(episode, step int) float64 { return 4 }} // never at its goal, 0
-		got, err := a.Evaluate(away, 1, 1)
+		want.Return = -5 // of five steps, none of which ends at the goal, 0
+		got, err := a.Evaluate(successes(0), 1, 1)
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); diff != "" || err != nil {
 			t.Errorf("%s: error %v, a row of the log (-want +got):\n%s", changes, err, diff)
 		}
@@ -744,31 +790,30 @@ func TestLog(t *testing.T) {
 // networks returns the parameters of an agent's networks by name. A critic's end with its
 // head's.
 func networks(a *Agent) map[string][]float32 {
-	all := map[string][]float32{}
+	byName := map[string][]float32{}
 	for _, params := range a.parameters() {
-		all[params.name] = slices.Clone(params.values)
+		byName[params.name] = slices.Clone(params.values)
 	}
-	return all
+	return byName
 }
 
 // At first each target network equals the network that it follows. All other networks
 // differ, with one seed and with two.
 func TestStart(t *testing.T) {
-	whose := map[float32]string{} // by its first number
+	owners := map[float32]string{} // of a first number: which network begins with it
 	for _, seed := range []uint64{1, 2} {
-		all := networks(newMazeAgent(t, tiny(Paper(), ""), seed))
-		for name, values := range all {
-			followed, isTarget := strings.CutPrefix(name, "target ")
-			if isTarget {
-				if !slices.Equal(values, all[followed][:len(values)]) {
+		start := networks(newMazeAgent(t, tiny(Paper(), ""), seed))
+		for name, values := range start {
+			if followed, isTarget := strings.CutPrefix(name, "target "); isTarget {
+				if !slices.Equal(values, start[followed][:len(values)]) {
 					t.Errorf("the %s does not start equal to the %s", name, followed)
 				}
 				continue
 			}
-			if other := whose[values[0]]; other != "" {
+			if other := owners[values[0]]; other != "" {
 				t.Errorf("the %s of seed %d starts as the %s", name, seed, other)
 			}
-			whose[values[0]] = fmt.Sprintf("%s of seed %d", name, seed)
+			owners[values[0]] = fmt.Sprintf("%s of seed %d", name, seed)
 		}
 	}
 }
@@ -780,9 +825,7 @@ func updatedNetworks(t *testing.T, changes string) (before, after map[string][]f
 	a, _ := walked(t, tiny(Paper(), changes), 40)
 	moveTargets(a)
 	before = networks(a)
-	if err := a.update(); err != nil {
-		t.Fatal(err)
-	}
+	mustUpdate(t, a)
 	return before, networks(a)
 }
 
@@ -790,23 +833,22 @@ func updatedNetworks(t *testing.T, changes string) (before, after map[string][]f
 func largestStep(before, after []float32) float64 {
 	largest := 0.0
 	for i, v := range before {
-		largest = max(largest, math.Abs(float64(after[i])-float64(v)))
+		step := math.Abs(float64(after[i]) - float64(v))
+		largest = max(largest, step)
 	}
 	return largest
 }
 
 // In the first update the largest step of a network is its rate, as Adam's first step is.
 func TestRates(t *testing.T) {
+	const headSize = 2 * (8 + 1) // two outputs of eight hidden units, with a bias each
 	before, after := updatedNetworks(t, "ActorRate=0.001 CriticRate=0.002 PredictiveRate=0.005")
-	got := []float64{largestStep(before["policy"], after["policy"])}
+	nearNumber(t, "rate of the policy", largestStep(before["policy"], after["policy"]), 0.001)
 	for _, name := range []string{"critic 1", "critic 2", "critic 3"} {
-		head := len(before[name]) - 2*8 - 2 // where the head begins: two outputs of eight units, with biases
-		got = append(got,
-			largestStep(before[name][:head], after[name][:head]),
-			largestStep(before[name][head:], after[name][head:]))
+		head := len(before[name]) - headSize // where the head begins
+		nearNumber(t, "rate of "+name, largestStep(before[name][:head], after[name][:head]), 0.002)
+		nearNumber(t, "rate of the head of "+name, largestStep(before[name][head:], after[name][head:]), 0.005)
 	}
-	want := []float64{0.001, 0.002, 0.005, 0.002, 0.005, 0.002, 0.005}
-	near(t, "rates of the policy, and of each critic and its head", float32s(got), want)
 }
 
 // A target network follows its network after that has moved, by Equation 3.
@@ -820,6 +862,11 @@ func TestTargetsFollow(t *testing.T) {
 		}
 		near(t, fmt.Sprintf("the %s, which follows the %s after that has moved", target, name), after[target], want)
 	}
+}
+
+// tens returns an environment whose place after k steps of episode e is 10e+k.
+func tens() *scriptedEnv {
+	return &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
 }
 
 // An eventEnv notes calls of its methods.
@@ -838,19 +885,17 @@ func (e eventEnv) Step(action []float64) (State, float64) {
 	return e.scriptedEnv.Step(action)
 }
 
-// A step does things in this order. The agent reaches each goal in one step. Its first
-// episode of two steps is before LearningStarts, its second one after it. An evaluation
-// follows.
+// The events of a step have an order. Here the agent reaches each goal in one step. Its first
+// episode, of two steps, is before LearningStarts, and its second one after that. An
+// evaluation follows.
 func TestStepOrder(t *testing.T) {
 	a := linearAgent(t, linearNetworks{}, 1, "Horizon=2 LearningStarts=2")
-	a.SetCurriculum(curriculumFunc(func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
-		return []float64{a.State().Achieved[0] + 1}, nil // where the next step leads
-	}))
+	whereTheNextStepLeads := func(a *Agent, _ bool, _ *rand.Rand) ([]float64, error) {
+		return []float64{a.State().Achieved[0] + 1}, nil
+	}
+	a.SetCurriculum(curriculumFunc(whereTheNextStepLeads))
 	r := record(a)
-	place := func(e, k int) float64 { return float64(10*e + k) }
-	env := eventEnv{&scriptedEnv{place: place}, r.note}
-	evaluation := eventEnv{&scriptedEnv{place: place}, r.note}
-	train(t, a, env, evaluation, TrainOptions{
+	train(t, a, eventEnv{tens(), r.note}, eventEnv{tens(), r.note}, TrainOptions{
 		Steps: 4, EvalEvery: 4, Rollouts: 1,
 		AfterEvaluation: func(Evaluation) error {
 			r.note("AfterEvaluation")
@@ -881,18 +926,26 @@ func TestStepOrder(t *testing.T) {
 	}
 }
 
-// randomDecisions returns what a run decides by chance. The keys are the purposes of chance.
-func randomDecisions(t *testing.T, seed uint64, changes string, environmentDraws, rollouts int) map[string]string {
+// A chanceRun is a short run, which draws for every purpose of chance.
+type chanceRun struct {
+	seed     uint64
+	changes  string // of parameters
+	unused   int    // how many numbers the environment draws at each reset and does not use
+	rollouts int    // of each evaluation, besides one
+}
+
+// decisions returns what the run decides by chance. The keys are the purposes of chance.
+func (run chanceRun) decisions(t *testing.T) map[string]string {
 	t.Helper()
 	a := linearAgent(t, linearNetworks{
 		policy:        linear{c: 0.3},
 		targetCritics: [3]linear{{c: -0.1}, {c: -0.2}, {c: -0.3}},
 		heads:         deviating(linear{s: 1, c: 100}),
-	}, seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+changes)
+	}, run.seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+run.changes)
 	r := record(a)
-	place := func(e, k int) float64 { return float64(10*e + k) }
-	env := &scriptedEnv{place: place, more: environmentDraws}
-	train(t, a, env, &scriptedEnv{place: place}, TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: rollouts})
+	env := tens()
+	env.unused = run.unused
+	train(t, a, env, tens(), TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: 1 + run.rollouts})
 	var replayed, targets []string
 	for _, rows := range r.minibatches {
 		for _, row := range rows {
@@ -913,28 +966,26 @@ func randomDecisions(t *testing.T, seed uint64, changes string, environmentDraws
 // Each purpose of chance has its own stream. A run that draws more for one purpose, or draws
 // differently, decides the same for the others.
 func TestStreams(t *testing.T) {
-	usual := randomDecisions(t, 1, "", 0, 1)
+	usual := chanceRun{seed: 1}.decisions(t)
 	for _, test := range []struct {
-		what             string
-		seed             uint64
-		changes          string
-		environmentDraws int
-		moved            string // purposes, in alphabetical order
+		what  string
+		run   chanceRun
+		moved string // the purposes for which the run decides otherwise, in alphabetical order
 	}{
-		{"more rollouts", 1, "", 0, ""},
-		{"another seed", 2, "", 0, "environment exploration goals learning replay"},
-		{"an environment that draws more", 1, "", 3, "environment"},
-		{"more noise on actions", 1, "ActionNoise=0.3", 0, "exploration"},
-		{"more random actions", 1, "RandomAction=0.9 RandomActionLater=0.9", 0, "exploration"},
-		{"larger minibatches", 1, "Batch=9", 0, "replay"},
-		{"no hindsight", 1, "HindsightRatio=0", 0, "replay"},
-		{"more shown to the normalizers", 1, "NormalizerDraws=9", 0, "replay"},
-		{"the authors' learner", 1, "Learner=authors", 0, "goals learning replay"},
-		{"more actions in Equation 5", 1, "UncertaintyActions=3", 0, "goals"},
-		{"fewer candidates", 1, "Candidates=9", 0, "goals"},
+		{"more rollouts", chanceRun{seed: 1, rollouts: 2}, ""},
+		{"another seed", chanceRun{seed: 2}, "environment exploration goals learning replay"},
+		{"an environment that draws more", chanceRun{seed: 1, unused: 3}, "environment"},
+		{"more noise on actions", chanceRun{seed: 1, changes: "ActionNoise=0.3"}, "exploration"},
+		{"more random actions", chanceRun{seed: 1, changes: "RandomAction=0.9 RandomActionLater=0.9"}, "exploration"},
+		{"larger minibatches", chanceRun{seed: 1, changes: "Batch=9"}, "replay"},
+		{"no hindsight", chanceRun{seed: 1, changes: "HindsightRatio=0"}, "replay"},
+		{"more shown to the normalizers", chanceRun{seed: 1, changes: "NormalizerDraws=9"}, "replay"},
+		{"the authors' learner", chanceRun{seed: 1, changes: "Learner=authors"}, "goals learning replay"},
+		{"more actions in Equation 5", chanceRun{seed: 1, changes: "UncertaintyActions=3"}, "goals"},
+		{"fewer candidates", chanceRun{seed: 1, changes: "Candidates=9"}, "goals"},
 	} {
 		var moved []string
-		for purpose, decisions := range randomDecisions(t, test.seed, test.changes, test.environmentDraws, 3) {
+		for purpose, decisions := range test.run.decisions(t) {
 			if decisions != usual[purpose] {
 				moved = append(moved, purpose)
 			}

@@ -8,45 +8,50 @@ import (
 	"testing"
 )
 
-// All transitions are equally likely, the oldest and the newest too.
-func TestDraws(t *testing.T) {
-	a := threeEpisodes(t, "")
-	var drawn []float64
+// drawnFrom returns 5000 transitions that the agent's sampler draws.
+func drawnFrom(a *Agent) (drawn []float64) {
 	for range 5000 {
 		drawn = append(drawn, float64(a.sampler.draw(a.draws)))
 	}
-	checkDraws(t, "uniform replay", drawn, alike(0, 12))
+	return drawn
 }
 
-// Prioritized transitions are drawn in proportion to their priority. New ones have the
-// largest so far, and at least 1.
+// All twelve transitions of the three episodes are equally likely, the oldest and the newest too.
+func TestDraws(t *testing.T) {
+	a := threeEpisodes(t, "")
+	checkDraws(t, "uniform replay", drawnFrom(a), alike(0, 12))
+}
+
+// Prioritized transitions are drawn in proportion to their priority. The priority of a new
+// transition is the largest one that updates have given so far, and at least 1.
 func TestPrioritizedDraws(t *testing.T) {
 	for _, test := range []struct {
-		largest float64
-		want    map[float64]float64
+		given float64             // the priority that updates give, which is the heads' deviation
+		want  map[float64]float64 // the probability of each transition
 	}{
 		{0.5, map[float64]float64{0: 3. / 5, 1: 1. / 5, 2: 1. / 5}},
 		{4, map[float64]float64{0: 3. / 8, 1: 1. / 8, 2: 4. / 8}},
 	} {
-		a := linearAgent(t, linearNetworks{heads: deviating(linear{c: test.largest})}, 1, "Replay=per")
+		heads := deviating(linear{c: test.given})
+		a := linearAgent(t, linearNetworks{heads: heads}, 1, "Replay=per")
 		remember(a, []float64{0, 1, 2})
-		minibatchesOf(t, a, 1)
-		s := prioritiesOf(a)
-		s.set(0, 3)
-		s.set(1, 1)
-		remember(a, []float64{2, 3})
-		var drawn []float64
-		for range 5000 {
-			drawn = append(drawn, float64(s.draw(a.draws)))
+		if err := a.update(); err != nil {
+			t.Fatal(err)
 		}
-		checkDraws(t, fmt.Sprintf("priorities 3 and 1 and a new one, the largest so far %v", test.largest), drawn, test.want)
+		priorities := prioritiesOf(a)
+		priorities.set(0, 3) // not by an update
+		priorities.set(1, 1)
+		remember(a, []float64{2, 3})
+		what := fmt.Sprintf("priorities 3, 1 and that of a new transition, after an update has given %v", test.given)
+		checkDraws(t, what, drawnFrom(a), test.want)
 	}
 }
 
 // The weights of a minibatch are Equation 8 with the β of the environment step, whatever the
-// number of updates (R99). At step 12 of 20 β is 0.3 + 0.7·12/20 = 0.72. Transition i has the
-// priority i+1 and the smallest priority is 1, so the weight is (i+1)^-β.
+// number of updates (R99). Transition i has the priority i+1. The smallest priority is 1, so
+// the weight is (i+1)^-β.
 func TestWeights(t *testing.T) {
+	const β = 0.3 + 0.7*12/20 // at step 12 of 20, on the way from 0.3 to 1
 	a := threeEpisodes(t, "Replay=per PriorityBetaSteps=20")
 	r := record(a)
 	for range 3 {
@@ -59,20 +64,23 @@ func TestWeights(t *testing.T) {
 	}
 	for n, rows := range r.minibatches {
 		got := each(rows, func(row recordedRow) float64 { return row.w })
-		want := each(rows, func(row recordedRow) float64 { return math.Pow(float64(row.transition+1), -0.72) })
-		near(t, fmt.Sprintf("update %d at step 12: weights of Equation 8 with β 0.72", n+1), float32s(got), want)
+		want := each(rows, func(row recordedRow) float64 { return math.Pow(float64(row.transition+1), -β) })
+		near(t, fmt.Sprintf("update %d at step 12: weights of Equation 8 with β %v", n+1, β), float32s(got), want)
 	}
 }
 
 // In a minibatch four of five transitions are replayed with a goal that was achieved later in
-// their episode, or by their own step. The others keep the goal that was pursued.
+// their episode, or by their own step. The others keep the goal that was pursued, which is -1,
+// -2 or -3 in episodes 0 to 2. Transition 0 leads to 1, in an episode that ends at 5.
+// Transitions 8 and 9 lead to 14 and 15, where their episode ends. Transition 10 leads to 21, in
+// the running episode, which is at 22.
 func TestReplayedGoals(t *testing.T) {
 	rows := slices.Concat(minibatchesOf(t, threeEpisodes(t, "HindsightRatio=4"), 1000)...)
 	for transition, want := range map[int]map[float64]float64{
 		0:  {-1: 1. / 5, 1: 4. / 25, 2: 4. / 25, 3: 4. / 25, 4: 4. / 25, 5: 4. / 25},
 		8:  {-2: 1. / 5, 14: 2. / 5, 15: 2. / 5},
 		9:  {-2: 1. / 5, 15: 4. / 5},
-		10: {-3: 1. / 5, 21: 2. / 5, 22: 2. / 5}, // of the running episode
+		10: {-3: 1. / 5, 21: 2. / 5, 22: 2. / 5},
 	} {
 		var goals []float64
 		for _, row := range rows {
@@ -84,13 +92,14 @@ func TestReplayedGoals(t *testing.T) {
 	}
 }
 
-// randomWeights sets leaves of a tree in any order, so that it grows, to weights of all
-// magnitudes, and returns the weights.
+// randomWeights sets leaves of a tree to weights of all magnitudes, and returns the weights.
+// It sets them in any order, so that the tree grows.
 func randomWeights(rng *rand.Rand, tree *sumTree) (weights []float64) {
 	extremes := []float64{0, math.SmallestNonzeroFloat64, 1e-300, 1e30}
-	largest := 1 + rng.IntN(100)
-	for range 1 + rng.IntN(1+rng.IntN(60)) {
-		i := rng.IntN(largest)
+	leaves := 1 + rng.IntN(100)
+	settings := 1 + rng.IntN(1+rng.IntN(60)) // mostly few
+	for range settings {
+		i := rng.IntN(leaves)
 		for len(weights) <= i {
 			weights = append(weights, 0)
 		}
@@ -103,8 +112,9 @@ func randomWeights(rng *rand.Rand, tree *sumTree) (weights []float64) {
 	return weights
 }
 
-// checkFind checks which leaf lies at the fraction u of the total. The weights before that leaf
-// end there, and the leaf's own weight is not 0.
+// checkFind checks the leaf that the tree finds at the fraction u of a line, on which the leaves
+// lie one after the other, each as long as its weight. u lies within the leaf, whose weight is
+// not 0.
 func checkFind(t *testing.T, tree *sumTree, weights []float64, u float64) {
 	t.Helper()
 	total := sum(weights)
@@ -131,7 +141,7 @@ func sum(x []float64) (total float64) {
 }
 
 // FuzzSumTree compares a tree that has grown with naive sums, and bit for bit with a tree
-// that is built at once.
+// that is given the final weights in order.
 func FuzzSumTree(f *testing.F) {
 	for seed := range uint64(1000) {
 		f.Add(seed)
@@ -140,7 +150,7 @@ func FuzzSumTree(f *testing.F) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var tree, rebuilt sumTree
 		weights := randomWeights(rng, &tree)
-		least := math.Inf(1)
+		least := math.Inf(1) // of the positive weights
 		for i, w := range weights {
 			rebuilt.set(i, w)
 			if w > 0 {
@@ -148,10 +158,11 @@ func FuzzSumTree(f *testing.F) {
 			}
 		}
 		total := sum(weights)
-		if !(math.Abs(tree.sum[1]-total) <= 1e-12*total) || tree.least[1] != least {
-			t.Fatalf("the total is %v and the least weight %v, want %v and %v", tree.sum[1], tree.least[1], total, least)
+		if !(math.Abs(tree.total()-total) <= 1e-12*total) || tree.smallest() != least {
+			t.Fatalf("the total is %v and the least positive weight %v, want %v and %v",
+				tree.total(), tree.smallest(), total, least)
 		}
-		if !slices.Equal(tree.sum, rebuilt.sum) || !slices.Equal(tree.least[1:], rebuilt.least[1:]) {
+		if !slices.Equal(tree.sum, rebuilt.sum) || !slices.Equal(tree.least, rebuilt.least) {
 			t.Fatalf("rebuilt from %v the tree is %v, grown it is %v", weights, rebuilt, tree)
 		}
 		for _, u := range []float64{0, rng.Float64(), rng.Float64(), rng.Float64(), math.Nextafter(1, 0)} {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// networksOf returns an agent's networks as a safetensors file.
 func networksOf(t testing.TB, a *Agent) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -27,28 +28,52 @@ func networksOf(t testing.TB, a *Agent) []byte {
 	return b.Bytes()
 }
 
-// The header is JSON, of a length that aligns the numbers. It says whose networks they are.
-// The inputs' clip is the normalizers'. TestKitForward and TestPython check that the numbers
-// give the agent's answers.
+// The header of a safetensors file is JSON, and its length aligns the numbers. It says whose
+// networks they are, and how their inputs are normalized. TestKitForward and TestPython check
+// that the numbers give the agent's answers.
 func TestWriteSafetensors(t *testing.T) {
 	for _, variant := range tinyVariants() {
 		variant.Params.NormalizerClip = 1.5
 		a := agentAfter(t, variant.Params, 35)
-		data := networksOf(t, a)
-		n := 8 + binary.LittleEndian.Uint64(data)
+		text, _ := splitHeader(networksOf(t, a))
+		if len(text)%8 != 0 {
+			t.Errorf("%s: a header of %d bytes does not align the numbers, want a multiple of 8", variant.Name, len(text))
+		}
 		var header struct {
 			Metadata map[string]string `json:"__metadata__"`
 		}
-		if err := json.Unmarshal(data[8:n], &header); err != nil || n%8 != 0 {
-			t.Fatalf("%s: a header of %d bytes, error %v", variant.Name, n-8, err)
+		if err := json.Unmarshal(text, &header); err != nil {
+			t.Fatalf("%s: %v", variant.Name, err)
 		}
-		m := header.Metadata
-		want := map[string]string{"qta": string(toJSON(Version)), "sizes": string(toJSON(a.Sizes())), "seed": fmt.Sprint(a.Seed()),
-			"parameters": string(toJSON(variant.Params)), "inputs": m["inputs"]}
-		if diff := cmp.Diff(want, m); diff != "" || !strings.HasPrefix(m["inputs"], `{"clip":1.5,`) {
-			t.Errorf("%s: inputs %s, metadata (-want +got):\n%s", variant.Name, m["inputs"], diff)
+		got := header.Metadata
+		if inputs := got["inputs"]; !strings.HasPrefix(inputs, `{"clip":1.5,`) {
+			t.Errorf("%s: inputs are %s, want NormalizerClip as clip", variant.Name, inputs)
+		}
+		delete(got, "inputs")
+		want := map[string]string{
+			"qta":        string(toJSON(Version)),
+			"sizes":      string(toJSON(a.Sizes())),
+			"seed":       fmt.Sprint(a.Seed()),
+			"parameters": string(toJSON(variant.Params)),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: other metadata (-want +got):\n%s", variant.Name, diff)
 		}
 	}
+}
+
+// splitHeader returns the header of a safetensors file, whose length stands before it, and
+// the numbers after it.
+func splitHeader(data []byte) (header, numbers []byte) {
+	length := binary.LittleEndian.Uint64(data)
+	return data[8:][:length], data[8+length:]
+}
+
+// withHeader returns a file with the same numbers, and with new in place of old in its header.
+func withHeader(data []byte, old, new string) []byte {
+	header, numbers := splitHeader(data)
+	header = bytes.Replace(header, []byte(old), []byte(new), 1)
+	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, numbers)
 }
 
 // A writer that fails gives its error. A parameter that is not finite is an error, too.
@@ -56,22 +81,15 @@ func TestWriteSafetensorsErrors(t *testing.T) {
 	a := agentAfter(t, leastParams(), 3)
 	r, w := io.Pipe()
 	full := errors.New("full")
-	r.CloseWithError(full)
+	r.CloseWithError(full) // which w.Write returns
 	if err := a.WriteSafetensors(w); !errors.Is(err, full) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want the writer's, %v", err, full)
 	}
 	a.pun.critics[1].params[2] = float32(math.Inf(1))
 	var numeric *NumericError
 	if err := a.WriteSafetensors(io.Discard); !errors.As(err, &numeric) || numeric.Network != "critic 2" {
-		t.Errorf("error %v", err)
+		t.Errorf("a number of critic 2 is infinite: error %v, want one that names the critic", err)
 	}
-}
-
-// withHeader returns a file with the same numbers, and with new in place of old in its header.
-func withHeader(data []byte, old, new string) []byte {
-	n := 8 + int(binary.LittleEndian.Uint64(data))
-	header := strings.Replace(string(data[8:n]), old, new, 1)
-	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), data[n:])
 }
 
 // testdata/networks.py reads an agent's networks and gives the agent's answers.
@@ -82,7 +100,7 @@ func TestPython(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		observations := randomRows(rng, n, 2)
 		goals := randomRows(rng, n, 2)
-		for k := range n { // about where the agent has been
+		for k := range n { // moves them to about where the agent has been
 			observations[k][0] += 3
 			goals[k][0] += 3
 		}
@@ -100,7 +118,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// surveyActions returns the random actions that Uncertainty draws from a seed.
+// surveyActions returns the random actions that [Agent.Uncertainty] draws from a seed.
 func surveyActions(a *Agent, seed uint64) (actions [][]float64) {
 	rng := newStream(seed, forSurvey).Rand
 	number := func() float64 { return float64(float32(symmetric(rng))) }
@@ -110,13 +128,14 @@ func surveyActions(a *Agent, seed uint64) (actions [][]float64) {
 	return actions
 }
 
+// pythonAnswers is what networks.py prints, with a row or a number for each pair.
 type pythonAnswers struct {
 	Actions             [][]float64
 	Values, Uncertainty []float64
 }
 
-// askPython runs testdata/networks.py on an agent's networks, with the same random actions
-// for each pair.
+// askPython runs testdata/networks.py on an agent's networks. It asks about pairs of an
+// observation and a goal, with the same random actions for each pair.
 func askPython(t *testing.T, a *Agent, observations, goals, actions [][]float64) (answers pythonAnswers) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agent.safetensors")

@@ -13,8 +13,8 @@ type linear struct{ s, g, a, c float64 }
 
 func (f linear) at(s, g, a float64) float64 { return f.s*s + f.g*g + f.a*a + f.c }
 
-// network returns a network with this function of s and g, or of s, g and a. Each input
-// has two hidden units: one for what is above 0 and one for what is below.
+// network returns a network with this function of its inputs: s and g, or s, g and a. Each
+// input has two hidden units: one for what is above 0 and one for what is below.
 func (f linear) network(inputs int) float64Net {
 	const units = 6
 	hidden := float64Layer{B: make([]float64, units)}
@@ -30,6 +30,9 @@ func (f linear) network(inputs int) float64Net {
 	}
 	return float64Net{hidden, last}
 }
+
+// head returns a head with this function, behind the hidden layer of a critic's network.
+func (f linear) head() float64Layer { return f.network(3)[1] }
 
 // The linearNetworks are an agent's networks. A policy's action is the tanh of its function.
 type linearNetworks struct {
@@ -49,12 +52,13 @@ func linearAgent(t testing.TB, n linearNetworks, seed uint64, changes string) *A
 	for i, c := range a.pun.critics {
 		c.q.load(n.critics[i].network(3))
 		c.target.load(n.targetCritics[i].network(3))
-		c.head.load(n.heads[i].network(3)[1])
+		c.head.load(n.heads[i].head())
 	}
 	return a
 }
 
-// deviating returns heads whose sample deviation is f where f is positive.
+// deviating returns heads that predict -f, 0 and f. Their sample deviation is f where f is
+// positive.
 func deviating(f linear) [3]linear { return [3]linear{{-f.s, -f.g, -f.a, -f.c}, {}, f} }
 
 // remember puts episodes into an agent's replay. An episode is the list of places that the
@@ -68,7 +72,7 @@ func remember(a *Agent, episodes ...[]float64) {
 			place := places[k]
 			action := []float64{float64(a.step) / 16}
 			pursued := []float64{float64(-1 - e)}
-			state := State{Observation: []float64{next + 0.5}, Achieved: []float64{next}}
+			state := stateAt(next)
 			a.replay.add([]float64{place + 0.5}, []float64{place}, action, pursued, state)
 			a.enterState(state)
 			a.step++
@@ -76,12 +80,17 @@ func remember(a *Agent, episodes ...[]float64) {
 	}
 }
 
+// stateAt returns the state of a scriptedEnv in a place, without a desired goal.
+func stateAt(place float64) State {
+	return State{Observation: []float64{place + 0.5}, Achieved: []float64{place}}
+}
+
 // A recorder notes, in order, what an agent's parts do. It stands in their place and calls
 // them.
 type recorder struct {
 	agent       *Agent
-	shown       float64  // what the normalizers had counted at the latest event
-	events      []string // in order
+	shown       float64 // what the normalizers had counted at the latest event
+	events      []string
 	minibatches [][]recordedRow
 }
 
@@ -89,7 +98,7 @@ type recorder struct {
 type recordedRow struct {
 	transition  int
 	s, g, a     float64
-	r, y, w     float64
+	r, y, w     float64 // reward, target and weight
 	next, nextG float64 // s' and g'
 	nextA       float64 // a'
 	headTarget  float64
@@ -105,8 +114,8 @@ func record(a *Agent) *recorder {
 	return r
 }
 
-// note adds an event. Before it, it adds "normalizers" if those have been shown something
-// since the event before.
+// note adds an event. If the normalizers have been shown something since the latest event,
+// note first adds "normalizers".
 func (r *recorder) note(event string) {
 	if r.agent.stateScale.count != r.shown {
 		r.shown = r.agent.stateScale.count
@@ -180,7 +189,8 @@ func (h recordedHeads) targets(u *ensemble, b *batch, rng stream) {
 	h.minibatches = append(h.minibatches, rows)
 }
 
-// checkDraws checks that each number was drawn about as often as its probability says.
+// checkDraws checks that each number was drawn about as often as its probability says, and no
+// other number.
 func checkDraws(t *testing.T, what string, drawn []float64, probabilities map[float64]float64) {
 	t.Helper()
 	counts := map[float64]int{}

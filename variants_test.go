@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// words returns the values that a parameter may have, if they are words.
+// words returns the words that a parameter may be, or nil if it is a number or true or false.
 func words(name string) []string {
 	f, ok := reflect.TypeFor[Params]().FieldByName(name)
 	if !ok || f.Type.Kind() != reflect.String {
@@ -15,7 +15,7 @@ func words(name string) []string {
 	return strings.Split(f.Tag.Get("range"), "|")
 }
 
-// Tests run every word of every parameter: each is in an entry of variants.
+// Tests run every word of every parameter, because each word is in an entry of variants.
 func TestVariantsRunEveryWord(t *testing.T) {
 	for _, f := range fields() {
 		run := map[string]bool{}
@@ -24,8 +24,8 @@ func TestVariantsRunEveryWord(t *testing.T) {
 		}
 		for _, word := range words(f.Name) {
 			if !run[word] {
-				t.Errorf("no test runs %s=%s: give variants() in checkpoint_test.go an entry with it; "+
-					"docs/changing.md has what else a new word needs", f.Name, word)
+				t.Errorf("no test runs %s=%s: add an entry with it to variants() in checkpoint_test.go; "+
+					"docs/changing.md says what else a new word needs", f.Name, word)
 			}
 		}
 	}

@@ -74,8 +74,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestWorked looks in the golden vectors for what the equations worked through
-// by hand say is there, and in them for what the equations in numbers come to.
+// TestWorked looks in the golden vectors for the results that the equations worked through
+// by hand quote from them. The result of each equation in numbers must also be in the
+// equation worked through by hand.
 func TestWorked(t *testing.T) {
 	worked := regexp.MustCompile(`(?m)^numbers: .* = (.*)\nof: (.*)\n((?:\|.*\n)+)`).FindAllStringSubmatch(read(t, textFile), -1)
 	if len(worked) != 8 {

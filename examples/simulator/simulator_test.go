@@ -137,7 +137,8 @@ func fail(mode string) {
 // small are changes that make an agent of 200 steps take a moment.
 var small = []string{"HiddenSize=8", "HiddenLayers=2", "Batch=16", "Candidates=10", "InitialSteps=20", "LearningStarts=5"}
 
-// options are those of a run that is saved every 17 steps, mostly within its episodes of 10.
+// options are those of a run with episodes of 10 steps. It is saved every 17 steps, so mostly
+// in the middle of an episode.
 func options(dir string) lab.Options {
 	quiet := func(string) {}
 	return lab.Options{
@@ -186,8 +187,8 @@ func checkLine(t *testing.T, mode string, err error, want string) {
 	}
 }
 
-// Whatever goes wrong in a child, one line says so, and the same command goes on: the
-// agent is in the end that of a run in the same environment without a child.
+// Whatever goes wrong in a child, one line says so. The same command then continues the run,
+// and ends with the same agent as a run in the same environment without a child.
 func TestFailures(t *testing.T) {
 	whole := wholeRun(t)
 	o := options(t.TempDir())
@@ -265,7 +266,7 @@ func python(t testing.TB) *simulator {
 	return s
 }
 
-// The cart keeps the library's contract, also after Ctrl-C, and ends with its input.
+// The program cart.py keeps the library's contract, also after Ctrl-C, and ends when its input ends.
 func TestPython(t *testing.T) {
 	s := python(t)
 	if runtime.GOOS != "windows" { // where no signal is sent

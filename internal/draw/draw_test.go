@@ -56,8 +56,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestBar has the ends of a rounded scale below its bar, beside each other. An
-// image is not compressed.
+// TestBar checks that the rounded ends of a scale stand below its bar, beside each
+// other, and that an image is not compressed.
 func TestBar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	lists := [][]float32{{3, 3}, {3, -1, 2}, {}}
@@ -121,7 +121,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestLegend names only series that have a name, with their own color.
+// TestLegend checks that a legend has only the series with a name, each in its own color.
 func TestLegend(t *testing.T) {
 	p := Plot{Width: 100, Height: 50, Series: []Series{{}, {Name: "second"}}}
 	svg := string(p.Draw().File())

@@ -42,8 +42,9 @@ func TestPaperData(t *testing.T) {
 	}
 }
 
-// TestRecognize sees each method in each preset, and the methods that presets
-// imply. Where nobody asks Equation 5, the goal to ask it with makes no other set.
+// TestRecognize sees each method in each preset, and the methods that presets imply.
+// The set literal differs from paper only in the goal of Equation 5, so with a
+// method that does not use Equation 5 it is paper.
 func TestRecognize(t *testing.T) {
 	roomtest.Long(t)
 	for _, preset := range qta.Presets() {
@@ -67,7 +68,7 @@ func TestRecognize(t *testing.T) {
 	}
 	her := qta.Beyond()
 	her.Curriculum = "her"
-	her.FirstGoalDesired = 0 // which is QTA's alone
+	her.FirstGoalDesired = 0 // which only QTA has
 	per := PER.Apply(qta.Beyond())
 	per.Learner = "authors"
 	for _, test := range []struct {

@@ -25,7 +25,7 @@ type groups = [][]*lab.Record
 // of reports on runs, each with a seed and a directory of its own.
 func of(runs ...[]*lab.Record) *Report { return New(madeup.Collect(runs...)) }
 
-// quick makes up runs of QTA on 4x5 as [madeup.Steps].
+// quick makes up runs of QTA on 4x5, as [madeup.Steps] does.
 func quick(thousands ...int) []*lab.Record {
 	return madeup.Steps(qta.Quick(), paper.QTA, "4x5", thousands...)
 }
@@ -63,7 +63,7 @@ func equal(t *testing.T, what string, want, got []string) {
 	}
 }
 
-// TestMeans holds what is said of a row's ended runs to numbers worked out by hand.
+// TestMeans compares the statistics of a row's ended runs with numbers worked out by hand.
 func TestMeans(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -161,8 +161,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestSorting puts a run beside another, with seed 1. It has a row of its own if it
-// differs in anything but the seed.
+// TestSorting puts a second run, with seed 1, beside a first. The second has a row of its
+// own if it differs in anything but the seed.
 func TestSorting(t *testing.T) {
 	equal(t, "another seed", []string{"quick | 4x5 | QTA | now | [5000 6000]"}, rows(of(quick(5, 6))))
 	for _, test := range []struct {
@@ -183,9 +183,9 @@ func TestSorting(t *testing.T) {
 	}
 }
 
-// TestEnvironments keeps apart environments of one name that answered differently. What
-// differs in a last digit is the same environment, and so is one whose answers nobody
-// has recorded.
+// TestEnvironments keeps apart environments of one name that answered differently. Answers
+// that differ only in a last digit count as equal. An environment without recorded answers
+// counts as the first of its name.
 func TestEnvironments(t *testing.T) {
 	robot := func(thousands int, answers lab.Fingerprint) []*lab.Record {
 		return changed(thousands, func(id *lab.Identity) {
@@ -205,7 +205,7 @@ func TestEnvironments(t *testing.T) {
 }
 
 // TestNewest has runs of different code in one place. The figures show the newest
-// version, but rather an older one that has ended runs; the others follow.
+// version that has ended runs. The list of all rows has the others after it.
 func TestNewest(t *testing.T) {
 	coded := func(thousands int, code, version string) []*lab.Record {
 		return changed(thousands, func(id *lab.Identity) {
@@ -228,8 +228,8 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestOrder lists rows as the paper does: sets, then M-mazes and square waves by length
-// and other mazes, and then methods.
+// TestOrder checks that rows are sorted by set, then by maze, then by method. The paper's
+// M-mazes come first, by length, then its square waves, then other mazes.
 func TestOrder(t *testing.T) {
 	made := func(p qta.Params, m paper.Method, mazes ...string) (runs []*lab.Record) {
 		for _, maze := range mazes {
@@ -260,8 +260,9 @@ quick Batch=64, 4x5, QTA`, "\n")
 	equal(t, "rows", want, got)
 }
 
-// TestCopies lists a run that is there twice as not used, and keeps the longer one. Two
-// runs of one seed that have other networks at one step are no copies.
+// TestCopies has two copies of one run. The longer is kept, and the shorter is listed among
+// the files that were not used. A third run has the same seed but ends with other networks,
+// so it is no copy.
 func TestCopies(t *testing.T) {
 	short, long := madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}), quick(5)
 	short[0].Path = "short"
@@ -275,7 +276,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestUnmoved holds what is said of the code of older runs to the code as it is.
+// TestUnmoved compares the codes in unmoved with what the two sets compute now.
 func TestUnmoved(t *testing.T) {
 	for _, p := range []qta.Params{qta.MEGA(), qta.VDS()} {
 		name := lab.SetName(p)
@@ -289,8 +290,8 @@ func TestUnmoved(t *testing.T) {
 	equal(t, "old and new", []string{"mega | 4x5 | MEGA | now | [20000 30000 40000]"}, rows(of(runs)))
 }
 
-// TestUntrained marks a run that ended before its first update: QTA's is at step 51, that
-// of VDS at the end of the first episode.
+// TestUntrained marks a run that ended before its first update. QTA's first update is at
+// step 51, and VDS's at the end of the first episode.
 func TestUntrained(t *testing.T) {
 	for _, test := range []struct {
 		params qta.Params
@@ -306,7 +307,7 @@ func TestUntrained(t *testing.T) {
 	}
 }
 
-// TestPage holds the text of a page to testdata/page.txt. Its runs have all that is odd.
+// TestPage holds the text of a page to testdata/page.txt. Its runs include odd ones, such as failed runs.
 func TestPage(t *testing.T) {
 	failed := madeup.Steps(qta.MEGA(), paper.Method{}, "1U5", -90)
 	failed[0].State = lab.Failed

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTexts holds each function from text to text to a few.
+// TestTexts tries the functions that turn one text into another on a few texts.
 func TestTexts(t *testing.T) {
 	bare := func(s string) string { return Bare(errors.New(s)) }
 	for _, test := range []struct {
@@ -35,8 +35,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A file that is not there is the user's mistake, a full disk and all else that is no
-// matter of names are not.
+// A file that is not there, or that has a wrong name or content, is the user's mistake.
+// A full disk or another error of the machine is not.
 func TestBadFile(t *testing.T) {
 	for _, test := range []struct {
 		err   error
