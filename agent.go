@@ -117,7 +117,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 // results are the same bytes for every n. Call [Agent.Close] at the end.
 func (a *Agent) SetThreads(n int) { a.workers.resize(n) }
 
-// Close ends the agent's threads. The agent remains usable, with one.
+// Close ends the agent's threads. The agent remains usable, with one thread.
 func (a *Agent) Close() { a.workers.resize(1) }
 
 // KernelName returns the kernel of the matrix product on this machine:
@@ -206,7 +206,8 @@ func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32
 }
 
 // rows returns a row for each state and its goal: s and g, normalized, and room for an
-// action. It panics unless there are as many states as goals and all are numbers.
+// action. It panics unless there are as many states as goals, all of the agent's [Sizes] and
+// with numbers within ±1e12.
 func (a *Agent) rows(states, goals [][]float64) matrix {
 	if len(states) != len(goals) {
 		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
@@ -235,15 +236,16 @@ func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []floa
 // paper's Figure 5. All slices but Samples have one element per point.
 type Survey struct {
 	Value       []float64 // mean over the critics of Q(start, π(start, g), g), in discounted rewards
-	Uncertainty []float64 // what the agent chooses goals by, such as Equation 5 at the point
+	Uncertainty []float64 // the estimate that the agent chooses goals by, such as Equation 5
 	Probability []float64 // Equation 6 with the points as candidates, without the threshold
 	Samples     []int     // indices of points drawn with these probabilities; none without points
 }
 
 // Survey asks the agent about points, and draws goals among them, as many as samples says.
-// A point is an observation and the goal achieved there. start is an observation. desired
-// is the environment's goal, which the critics get if UncertaintyGoal is "desired". All
-// chance depends only on the agent's seed and step. Survey panics as [Agent.Value] does.
+// A point is an observation and the goal achieved there. start is the observation from
+// which each goal's value is taken. desired is the environment's goal, which the critics
+// get if UncertaintyGoal is "desired". All chance depends only on the agent's seed and
+// step. Survey panics as [Agent.Value] does.
 func (a *Agent) Survey(start, desired []float64, observations, goals [][]float64, samples int) Survey {
 	if len(goals) == 0 {
 		return Survey{}
@@ -308,8 +310,8 @@ func (a *Agent) before(i int, c column, now []float64) []float64 {
 }
 
 // Goals returns, in order, the goals that the agent began to pursue in the environment
-// steps from, ..., to-1. These are each episode's first goal, and each goal that differs
-// from the goal of the step before. Goals panics unless 0 <= from <= to <= Steps().
+// steps i with from <= i < to. These are each episode's first goal, and each goal that
+// differs from the goal of the step before. Goals panics unless 0 <= from <= to <= Steps().
 func (a *Agent) Goals(from, to int) [][]float64 {
 	if from < 0 || from > to || to > a.step {
 		panic(fmt.Sprintf("qta: Goals of steps %d to %d of %d", from, to, a.step))
@@ -343,7 +345,8 @@ var (
 		"functions that Train calls cannot train it, load it or change its curriculum")
 )
 
-// same reports whether two environments are the same instance, whether [Scaled] or not.
+// same reports whether two environments are the same instance. It ignores whether they are
+// [Scaled].
 func same(a, b Env) bool {
 	a, b = unscaled(a), unscaled(b)
 	comparable := reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable()
@@ -407,8 +410,8 @@ func (a *Agent) reenter(ctx context.Context) error {
 	return nil
 }
 
-// playAgain repeats the environment steps from, ..., to-1 and returns the last state.
-// Step from begins an episode. Chance comes from rng. If ctx is done, playAgain stops
+// playAgain repeats the environment steps i with from <= i < to and returns the last state.
+// An episode must begin at i = from. Chance comes from rng. If ctx is done, playAgain stops
 // between two episodes.
 func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (last State, err error) {
 	for start := from; start < to && err == nil; start += a.params.Horizon {

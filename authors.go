@@ -9,9 +9,9 @@ import (
 // This file holds what the public code of QTA's authors does differently from the paper.
 // [Authors] has the numbers in which the code differs.
 
-// An authorsLearner makes an update of the authors' code. Critics, heads and policy each
-// have a minibatch of their own. Critics and heads each take a step of their own, and
-// both steps move the backbone.
+// An authorsLearner updates the networks as the authors' code does. Critics, heads and
+// policy each have a minibatch of their own. Critics and heads each take a step of their
+// own, and both steps move the backbone.
 type authorsLearner struct {
 	generalLearner
 	headBatch, policyBatch batch
@@ -19,9 +19,9 @@ type authorsLearner struct {
 
 // update is one step of every network.
 //
-// Reading R48: the policy is updated "as in DDPG", whose Algorithm 1 updates critic and
-// policy on one minibatch, and so does the paper's learner. The authors' policy has a
-// minibatch of its own.
+// Reading R48: the paper updates the policy "as in DDPG". DDPG's Algorithm 1 updates
+// critic and policy on one minibatch, and so does the learner of [Paper]. The policy of
+// the authors' code has a minibatch of its own.
 //
 // Reading R50: Equation 4 sums over B, the critics' minibatch. The authors' heads have a
 // minibatch of their own, which is drawn by episode and keeps the goals pursued.
@@ -68,8 +68,8 @@ func (l *authorsLearner) update(a *Agent) error {
 }
 
 // termGradients sets the gradients of all critics to the gradients of one term, and
-// returns the mean loss. The gradient of the other term's layer is zero, so that only
-// weight decay moves that layer.
+// returns the mean loss. A term has no gradient in the layer of the other term, Q_final
+// or the head, so only weight decay moves that layer.
 func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
@@ -168,9 +168,9 @@ func smooth(actions []float32, σ float64, rng *rand.Rand) {
 	}
 }
 
-// An authorsEstimator estimates uncertainty in the agent's current state if the
-// candidates are for an episode's first goal. In the authors' code the filter by the
-// threshold replaces the candidates' states by the current state.
+// An authorsEstimator takes the agent's current state in place of the candidates' states,
+// if the candidates are for an episode's first goal. In the authors' code the filter by
+// the threshold replaces the states.
 //
 // Reading R56: in section 3.2 the state is the candidate's, for every goal.
 type authorsEstimator struct{ estimator }

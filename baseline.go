@@ -8,16 +8,16 @@ import (
 // This file holds what the paper compares QTA and its parts with, except MEGA and VDS,
 // which have their own files. It has HER's goals, the noise of Figure 4, and priorities
 // by TD error (Figure 3). For Figure 6 it has the disagreement of Q-values, Bootstrapped
-// Q-networks and Deep Ensembles. It also has generalExplorer and generalLearner, which
-// add to the paper's explorer and learner what MEGA, VDS, the authors' code and [Beyond]
-// need.
+// Q-networks and Deep Ensembles. It also has generalExplorer and generalLearner. These
+// are the paper's explorer and learner with options for MEGA, VDS, the authors' code and
+// [Beyond].
 
 // herCurriculum is HER (Andrychowicz et al., 2017) without a curriculum. The agent
 // pursues the environment's goal for the whole episode.
 //
 // Reading R114: with HER the heads learn too, in one loss with the critics, although HER
-// does not use them. The same holds for the curricula MEGA and VDS, unless the learner is
-// their own (R83, R87).
+// does not use them. With the curricula MEGA and VDS the heads learn in this way, too,
+// unless the learner is MEGA's or VDS's own (R83, R87).
 type herCurriculum struct{ curriculumDefaults }
 
 func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {
@@ -65,9 +65,9 @@ func (e noisyEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 	return ε
 }
 
-// tdSampler is PER by TD error: a priority is the mean over the critics of |y - Q|. What
-// the authors' code calls a TD error is the sample standard deviation of the critics'
-// values.
+// tdSampler is PER by TD error: a priority is the mean over the critics of |y - Q|. The
+// authors' code uses the name TD error for another number, the sample standard deviation
+// of the critics' values.
 //
 // Differs D8: Schaul et al. (2016, section 3.3) add a small constant to |TD error|. Here
 // nothing is added, so a transition whose priority is zero is never drawn again, as in
@@ -80,10 +80,10 @@ type tdSampler struct {
 
 func (s tdSampler) prioritize(b *batch) {
 	clear(s.priority)
-	for i, values := range b.values {
+	for i, q := range b.values { // of critic i
 		y, _ := s.heads.criticTargets(i, b)
 		for k := range y {
-			tdError := float64(values[k]) - float64(y[k])
+			tdError := float64(q[k]) - float64(y[k])
 			s.priority[k] += math.Abs(tdError) / float64(len(b.values))
 		}
 	}
@@ -95,7 +95,7 @@ func (s tdSampler) prioritize(b *batch) {
 // actions can all be random, as in MEGA's code (R54).
 type generalExplorer struct {
 	paperExplorer
-	uniform int             // in this many first steps of a run all actions are random
+	uniform int             // how many of a run's first actions are all random
 	mega    *megaCurriculum // the curriculum that Params names, or nil if that is not MEGA
 }
 
@@ -105,8 +105,8 @@ func (e generalExplorer) explore(a *Agent, action []float64) {
 	}
 }
 
-// random reports whether a random action is to take the given action's place. In the
-// first uniform steps one always does. In later steps random also adds noise to the given
+// random reports whether a random action is to replace the given action. In a run's first
+// e.uniform steps it always is. In later steps random also adds noise to the given
 // action.
 func (e generalExplorer) random(a *Agent, action []float64) bool {
 	return a.step < e.uniform || a.perturb(action, e.probability(a))
@@ -116,11 +116,11 @@ func (e generalExplorer) random(a *Agent, action []float64) bool {
 // episode's first goal has nothing to lose in the rest of the episode, as in "first
 // return, then explore" (Ecoffet et al., 2021).
 //
-// Differs D6: in the table the probability is 0.3. In the authors' code it becomes 0.2
-// for the rest of the run once any episode's first goal is reached. In [Beyond] it
-// becomes 0.1 then, so that more of an episode's 50 steps lead to its first goal. After
-// an episode's first goal [Beyond] has 0.8, so that the heads see the random actions of
-// Equation 5 where they know least.
+// Differs D6: in the table the probability is 0.3. In the authors' code it drops to 0.2
+// for the rest of the run, once any episode's first goal has been reached. In [Beyond] it
+// drops to 0.1 at the same moment, so that more of an episode's 50 steps lead toward its
+// first goal. After an episode's first goal [Beyond] has 0.8, so that the heads see the
+// random actions of Equation 5 where they know least.
 func (e generalExplorer) probability(a *Agent) float64 {
 	p := &a.params
 	now := p.RandomAction
@@ -140,7 +140,8 @@ func (e generalExplorer) probability(a *Agent) float64 {
 // A generalLearner is the paper's learner with options. The gradient of Equation 4 can
 // stop before the backbone (PredictiveGradient). The target networks can move less often,
 // as in MEGA's code and in VDS's. The elements of a gradient can have a limit, as in
-// MEGA's code. The ensemble's field heads decides what critics and predictive heads learn.
+// MEGA's code. What critics and predictive heads learn depends on the ensemble's field
+// "heads".
 type generalLearner struct {
 	paperLearner
 	oneBackbone bool    // all critics share one backbone
@@ -183,9 +184,9 @@ func (l *generalLearner) update(a *Agent) error {
 	return a.checkLosses()
 }
 
-// gradients sets the gradients of critic i and its head, and returns both losses. The
-// head's part enters the backbone's gradient as in [ensemble.gradients], or is left out
-// of it.
+// gradients sets the gradients of critic i and its head, and returns both losses. If
+// PredictiveGradient is joint, the head's loss contributes to the backbone's gradient, as
+// in [ensemble.gradients]. Otherwise only the critic's loss does.
 func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, headLoss float64) {
 	if u.params.PredictiveGradient == "joint" {
 		return u.gradients(i, b)
@@ -198,8 +199,8 @@ func (l *generalLearner) gradients(u *ensemble, i int, b *batch) (criticLoss, he
 // A term is [ensemble.criticTerm] or [ensemble.headTerm].
 type term func(i int, b *batch, ξ matrix, e epilogue) float64
 
-// oneGradient sets the gradients of critic i or its head, and of the backbone, to those
-// of the term t. It returns the term's loss and ξ.
+// oneGradient computes the term t for critic i. It sets the gradient of the backbone, and
+// the gradient of Q_final or of the head. It returns the term's loss and ξ.
 func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix) {
 	c := u.critics[i]
 	ξ = c.q.latent(u.pass, b.x)
@@ -245,8 +246,8 @@ func (l *generalLearner) clip(gradient []float32) {
 // A repeatingLearner makes several updates after each environment step, or at an
 // episode's end.
 //
-// Differs D25: with [Beyond] two updates follow each environment step. [Paper] has one,
-// because the paper names no number. With two, an environment step takes 1.9 times as
+// Differs D25: with [Beyond] two updates follow each environment step. The paper names no
+// number, and [Paper] has one update. With two, an environment step takes 1.9 times as
 // long, but a maze takes fewer steps.
 type repeatingLearner struct {
 	learner
@@ -333,8 +334,8 @@ func (h *bootstrapHeads) criticTargets(i int, b *batch) (y, w []float32) {
 	return h.y[i], h.w
 }
 
-// loss gives head i its own prediction as the target where it does not learn, so that
-// there is neither a loss nor a gradient.
+// loss takes the head's own prediction as the target for the transitions from which head
+// i does not learn. So their loss and gradient are zero.
 func (h *bootstrapHeads) loss(i int, dp, p matrix, b *batch) float64 {
 	h.sNext = append(h.sNext[:0], b.sNext.data...)
 	for row, k := range b.transitions {
@@ -383,8 +384,8 @@ func (u *ensemble) sumBackbones() {
 	}
 }
 
-// deepEnsembleHeads is Deep Ensembles (Lakshminarayanan et al., 2017): separate critics,
-// each learning from its own target, whose predictive heads are Gaussian.
+// deepEnsembleHeads is Deep Ensembles (Lakshminarayanan et al., 2017). The critics are
+// separate, each learns from its own target, and each has a Gaussian predictive head.
 //
 // Reading R112: a head predicts a mean for each component of s', and one variance for all
 // components.
@@ -392,8 +393,8 @@ func (u *ensemble) sumBackbones() {
 // Differs D11: the paper scores all architectures by "next state prediction
 // discrepancies". Here the score is Equation 5 on the heads' means. The authors' code
 // scores by the mean predicted variance, which is the noise that the heads see in the
-// data and not their disagreement. Lakshminarayanan et al. have the variance of the
-// uniform mixture, which contains both.
+// data, not the disagreement between the heads. Lakshminarayanan et al. have the variance
+// of the uniform mixture, which contains both the noise and the disagreement.
 type deepEnsembleHeads struct{ ownTargets }
 
 func (*deepEnsembleHeads) loss(_ int, dp, p matrix, b *batch) float64 {
@@ -405,15 +406,16 @@ func (*deepEnsembleHeads) loss(_ int, dp, p matrix, b *batch) float64 {
 const varianceFloor = 1e-6
 
 // gaussianLoss returns one head's loss and sets dp to its gradient with respect to p. The
-// loss is the mean over the batch and the components of (s' - μ)²/σ² + ln σ². A term is
-// twice the negative log-likelihood, up to a constant (Lakshminarayanan et al., 2017,
-// Equation 1).
+// loss is the mean of (s' - μ)²/σ² + ln σ² over the batch and the components of s'. A
+// term is twice the negative log-likelihood, up to a constant (Lakshminarayanan et al.,
+// 2017, Equation 1).
 //
 // s holds s', B by width. p and dp are B by width + 1. A row of p is the means μ and then
 // a raw variance z, with σ² = softplus(z) + 1e-6.
 //
-// Reading R78: there is no adversarial training, and there are G members in place of
-// five, as in the authors' code. The critics' loss stays Equation 2.
+// Reading R78: Lakshminarayanan et al. train five members, also on adversarial examples.
+// Here there are G members without adversarial training, as in the authors' code. The
+// critics' loss stays Equation 2.
 func gaussianLoss(dp, p, s []float32, width int) float64 {
 	rows := len(s) / width
 	n := float64(rows * width)

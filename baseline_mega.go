@@ -6,10 +6,10 @@ import (
 )
 
 // This file is MEGA, maximum entropy goal achievement (Pitis et al., 2020), as a
-// curriculum for QTA's learner. Its candidates are goals achieved before. Among those
-// that the critics consider reachable, an episode's goal is the one of least density. The
-// numbers are from the public code of MEGA's authors, which QTA's authors ran for the
-// paper. The set [MEGA] has MEGA's own learner, too.
+// curriculum for QTA's learner. Its candidates are goals achieved before. For each
+// episode it chooses the candidate of least density, among the candidates that the
+// critics consider reachable. The numbers are from the public code of MEGA's authors,
+// which QTA's authors ran for the paper. The set [MEGA] has MEGA's own learner, too.
 
 const (
 	megaCandidates = 100    // achieved goals considered
@@ -21,14 +21,14 @@ const (
 	megaFloor    = 0.8  // the lowest cutoff is the value of 0.8 T steps of reward -1
 	megaDiscount = 0.99 // the highest discount in that value
 	megaWindow   = 10   // how many episodes the success rate counts
-	megaHigh     = 0.7  // success rate from which the cutoff falls
-	megaLow      = 0.3  // success rate up to which the cutoff rises
+	megaHigh     = 0.7  // at this success rate and above the cutoff falls
+	megaLow      = 0.3  // at this success rate and below the cutoff rises
 
 	megaTargetEvery = 40  // updates from one step of the agent's targets to the next (config: target_network_update_freq)
 	megaGradient    = 5.0 // largest magnitude of an element of the agent's gradients (config: grad_value_clipping)
 
-	megaGoalRandom = 0.1    // added to the probability of a random action for each step at the goal
-	megaFutureOnly = 25_000 // up to this environment step all relabeling is "future"
+	megaGoalRandom  = 0.1    // added to the probability of a random action for each step at the goal
+	megaFutureUntil = 25_000 // up to this environment step all relabeling is "future"
 )
 
 // The kinds of goal that a transition is replayed with.
@@ -56,7 +56,8 @@ var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, mega
 // code. The snapshot that QTA's authors ran used raw inputs.
 //
 // Differs D14: MEGA acts at random for 5,000 steps, learns from step 2,500 on, and has
-// one normalizer for states and goals together. None of this belongs to the curriculum.
+// one normalizer for states and goals together. These belong to MEGA's agent and not to
+// its curriculum, so Curriculum mega alone does without them.
 //
 // Reading R81: QTA's authors ran MEGA's code with other flags than MEGA's authors did.
 // The flags of QTA's authors are used here: a return does not end where the goal is
@@ -74,14 +75,16 @@ var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, mega
 // Differs D16: MEGA's networks have layer normalization and GELU in every hidden
 // layer, orthogonal initial weights and zero biases.
 //
-// Differs D17: the normalizer is QTA's. MEGA has one for states and goals together.
-// MEGA's is shown every state on which the policy acts, with the goal pursued. In the
-// random steps it is shown the state with the environment's goal. It adds 1e-8 to the
-// variance, where this package has NormalizerFloor, and clips raw inputs to ±200.
+// Differs D17: the normalizers are QTA's. MEGA has one for states and goals together.
+// MEGA's normalizer is shown every state on which the policy acts, with the goal pursued.
+// In the random steps at a run's start it is shown the state with the environment's goal.
+// It adds 1e-8 to the variance, while QTA's normalizers have a smallest standard
+// deviation. It also clips raw inputs to ±200.
 //
 // Differs D18: the running episode is in the replay. MEGA's code stores only whole
-// episodes, so that learning begins up to one episode later. MEGA's code also counts the
-// 40 updates of R64 from the run's first step, and not from the first update.
+// episodes, so that learning begins up to one episode later. R64 has a step of the target
+// networks in every 40th update. MEGA's code begins this count at the run's first step,
+// and this package at the first update.
 type megaCurriculum struct {
 	curriculumDefaults
 	density     kernelDensity
@@ -95,9 +98,9 @@ type megaCurriculum struct {
 }
 
 // goal chooses a goal when an episode begins (first), and keeps it to the episode's end.
-// The other calls follow each step that ends at the goal, except an episode's last step.
-// goal counts these steps, which make random actions likelier. The first episode of a run
-// pursues the environment's goal.
+// goal is also called after each step that ends at the goal, except an episode's last
+// step. It counts these steps, because they make random actions likelier. The first
+// episode of a run pursues the environment's goal.
 func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if !first {
 		m.stepsAtGoal++
@@ -111,7 +114,8 @@ func (m *megaCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if len(m.outcomes) == megaWindow {
 		m.outcomes = slices.Delete(m.outcomes, 0, 1)
 	}
-	// The outcome of the episode before counts from the next choice on, as in MEGA's code.
+	// The outcome of the episode before is added after the choice, as in MEGA's code, so it
+	// counts only from the next choice on.
 	m.outcomes = append(m.outcomes, m.stepsAtGoal > 0)
 	m.stepsAtGoal = 0
 	return g, nil
@@ -170,8 +174,8 @@ func leastDense(logDensities, q []float64, cutoff float64) int {
 // A cutoff is the value below which a goal counts as out of reach.
 type cutoff struct {
 	value  float64
-	lowest float64 // how far value may fall: to the least Q of a candidate so far
-	floor  float64 // how far lowest may fall
+	lowest float64 // value falls no lower than this: the least Q of any candidate so far
+	floor  float64 // lowest falls no lower than this
 }
 
 // newCutoff returns the cutoff of a run's start.
@@ -211,8 +215,8 @@ func (c *cutoff) adapt(least float64, outcomes []bool) bool {
 // Differs D15: all future steps are equally likely. MEGA's code rounds, which halves the
 // weight of the two ends.
 //
-// Reading R80: the mix has its own probabilities. HindsightRatio only says whether there
-// is relabeling: with 0 there is none.
+// Reading R80: the probabilities of the mix are those of MEGA's code, whatever
+// HindsightRatio is. Only a HindsightRatio of 0 has an effect: nothing is relabeled.
 func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	if a.params.HindsightRatio == 0 {
 		return pursuedGoal(a, i)
@@ -220,7 +224,7 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	r := a.replay
 	rng := a.draws
 	kind := megaFuture
-	if a.step > megaFutureOnly {
+	if a.step > megaFutureUntil {
 		kind = pick(megaMix[:], rng.Float64())
 	}
 	switch kind {
@@ -238,8 +242,8 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 	}
 }
 
-// savedState stores outcomes as a whole window and its length, because every stored field
-// needs a known size. For desired, loadAgent makes a slice of the right length.
+// savedState stores a full window of outcomes and how many of them count, because every
+// stored field needs a known size. The slice desired gets its size from loadAgent.
 func (m *megaCurriculum) savedState() savedState {
 	var window [megaWindow]bool
 	n := copy(window[:], m.outcomes)

@@ -43,8 +43,8 @@ const (
 // Reading R87: VDS has no predictive heads, so QTA's stay untrained.
 //
 // Reading R63: section 3 of QTA's paper does not say how many updates follow an
-// environment step. QTA's learner makes one. VDS's makes none there, but 40 at an
-// episode's end (vdsAgentUpdates).
+// environment step. QTA's learner makes one. VDS's learner makes none after a step, but
+// 40 at an episode's end (vdsAgentUpdates).
 //
 // Differs D19: weights are initialized as in PyTorch's linear layers. VDS's code uses
 // Xavier's rule, with zero biases.

@@ -7,8 +7,8 @@ import "math"
 // number of updates of repeatingLearner. results/README.md says what all of them save together.
 
 // A heldExplorer repeats its random action once the agent has reached an episode's first
-// goal (RandomActionHeld). It draws a new one after a step that was much shorter than
-// usual, which happens at an obstacle.
+// goal (RandomActionHeld). It draws a new random action after a step that was much
+// shorter than usual, which happens at an obstacle.
 //
 // Differs D24: the paper draws a random action anew in each step. Such actions lead back
 // and forth, and half of them run into a wall. A repeated one crosses free space.
@@ -41,8 +41,8 @@ func (w *heldExplorer) explore(a *Agent, action []float64) {
 	copy(action, w.action)
 }
 
-// afterStep drops the held action if the latest step took it and was short. It also does
-// so at an episode's end.
+// afterStep drops the held action if the latest step took it and was short. It also drops
+// the action at an episode's end.
 func (w *heldExplorer) afterStep(a *Agent) {
 	square := 0.0
 	for i, before := range a.replay.achieved.at(a.step - 1) {
@@ -95,9 +95,9 @@ func (a *Agent) desiredReached() bool {
 // learner's (Polyak and Juditsky, 1992). The average is the mean of the parameters over
 // the first 1/(1-ρ) updates, and follows Equation 3 from then on.
 //
-// Differs D4: section 3.2 uses the ensemble as it is. The heads of that ensemble disagree
-// longer about a corner that they see often than about a new place (on 15x5:
-// results/screen.md of commit 55f9532).
+// Differs D4: section 3.2 uses the learner's own ensemble. On the maze 15x5 its heads
+// soon agree about a new place, but keep disagreeing about a corner that the agent visits
+// often (results/screen.md of commit 55f9532).
 type movingAverage struct {
 	learner
 	*ensemble

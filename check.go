@@ -24,7 +24,7 @@ type CheckResult struct {
 	File     string
 	Case     string
 	Numbers  []int  // numbers of the paper's equations that the case checks, if any
-	Function string // the function that the case checks, or several after commas
+	Function string // the function that the case checks, or several separated by commas
 
 	Err       error        // why the case fails, or nil
 	Worst     float64      // largest |r-e| / (1 + |e|) of the case
@@ -41,8 +41,8 @@ type Comparison struct {
 
 // Check compares the code with every case of every file *.json at the top of fsys, in the
 // order of the files' names. It returns an error if a file does not hold vectors, or if
-// there is no file.
-// Package qta/testdata has the golden vectors; its README describes the format.
+// there is no file. Package qta/testdata has the golden vectors; its README describes the
+// format.
 func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
@@ -239,7 +239,7 @@ func checkCriticLoss(in vector, out *comparison) {
 	a, b := in.agentAndBatch()
 	for i, c := range a.pun.critics {
 		ξ := c.q.latent(a.pun.pass, b.x)
-		// The mask of ξ's ReLU is applied to dξ after its last term, which is Equation 2 here.
+		// Equation 2 is the only term of dξ here, so its epilogue applies the mask of ξ's ReLU.
 		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ})
 		c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
 		out.holds(at("loss", i), loss)
@@ -257,7 +257,7 @@ func checkPolyak(in vector, out *comparison) {
 	out.holds("target", target.layers)
 }
 
-// checkPolicyGradient checks the policy's loss of DDPG.
+// checkPolicyGradient checks the policy's loss, which is DDPG's, and its gradient.
 func checkPolicyGradient(in vector, out *comparison) {
 	a, b := in.agentAndBatch()
 	out.holds("loss", a.policyGradient(b.x))
@@ -345,7 +345,7 @@ func (v vector) minibatch(i int) vector {
 	return v
 }
 
-// prioritize gives the agent's replay as many transitions as there are priorities.
+// prioritize gives the agent's replay one transition for each of the case's priorities.
 func (v vector) prioritize(a *Agent) {
 	sampler := a.sampler.(*prioritizedSampler)
 	a.replay.n = v.length("priority")
@@ -463,8 +463,8 @@ func checkGoalChoice(in vector, out *comparison) {
 		kept = a.achievableNow(kept)
 		out.holds("kept", kept)
 	} else {
-		// Later goals have no threshold. If the code applied one here, only the best candidate
-		// would pass, and the goals would show it.
+		// Later goals have no threshold. This one lets only the best candidate pass, so the
+		// goals show if the code applies it by mistake.
 		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
 
@@ -787,8 +787,8 @@ func (v vector) remember(a *Agent) []int {
 	return all
 }
 
-// scripted is a source of randomness that gives chosen numbers of [0, 1). A generator
-// that uses it returns them from Float64.
+// scripted is a source of randomness for a generator whose Float64 returns chosen numbers
+// of [0, 1), one after the other.
 type scripted []float64
 
 // script returns a generator whose Float64 returns these numbers.

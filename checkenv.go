@@ -198,10 +198,10 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	return ""
 }
 
-// rewardProblem says what is wrong with Reward, or returns "". Each goal of s must reach
-// itself. Reward must return the same again for two pairs of goals. One pair is other's
-// achieved and desired goals. In the other pair s's achieved goal is the desired one, as in
-// hindsight.
+// rewardProblem says what is wrong with Reward, or returns "". Reward must be 0 if the
+// same goal of s is achieved and desired. It must also repeat its answer for two pairs of
+// goals. In both pairs the achieved goal is other.Achieved. The desired goal is
+// other.Desired in one pair, and s.Achieved in the second, as in hindsight.
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {
@@ -287,11 +287,11 @@ func spans(vectors [][]float64) []span {
 }
 
 // unitsProblem names a component of some vectors that the networks cannot learn from, or
-// returns "". A component must not vary too widely: heads predict observations as they are
-// (R12), and in the shared layers their large errors would dominate the critics' errors. A
-// component may be narrow only if another one is wider. If it is narrower than half of the
-// bound, no reward may depend on it. rewarded says whether a reward depends on a move of
-// component i.
+// returns "". A component must not vary too widely: heads predict observations as they
+// are (R12), and in the shared layers their large errors would dominate the critics'
+// errors. The widest component must not be narrow. Another component may be narrow, but
+// below half of that bound no reward may depend on it. rewarded says whether a reward
+// depends on a move of component i.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
 	// The bounds come from an environment in which a dot moves from 0 to 1. If its numbers
 	// are rescaled beyond a bound, training takes three times the steps, or never succeeds.
@@ -345,7 +345,7 @@ func (c *envCheck) toleranceProblem() string {
 func (c *envCheck) meanStep(i int) float64 {
 	sum := 0.0
 	for t := 1; t < len(c.played); t++ {
-		begins := t%(c.horizon+1) == 0 // an episode
+		begins := t%(c.horizon+1) == 0 // state t begins an episode
 		if !begins {
 			sum += math.Abs(c.played[t].Achieved[i] - c.played[t-1].Achieved[i])
 		}
@@ -370,13 +370,14 @@ func (c *envCheck) continuous(i int, near float64) bool {
 	return false
 }
 
-// Scaled returns env with numbers of about 1, for the agent that learns in it. A pair is
-// the least and the largest number of a component. The component is divided by a power of
-// two, about half the distance between these two numbers. If the pair lies far from zero,
-// its middle is subtracted first. The component then lies within ±1, or for a pair near
-// zero within ±3. Numbers between the two are not rounded, so rewards stay the same. The
-// result has only Env's methods, not [GoalSampler]'s. Scaled panics if the distance is not
-// finite, as with the bounds of some simulators.
+// Scaled returns env with numbers of about 1, for the agent that learns in it.
+// observations and goals have a pair for each component, its least and its largest
+// number. The component is divided by a power of two, about half the distance between
+// these two numbers. If the pair lies far from zero, its middle is subtracted first, so
+// that the component lies within ±1. Otherwise the component lies within ±3. Numbers
+// within the pair are not rounded, so rewards stay the same. The result has only Env's
+// methods, not [GoalSampler]'s. Scaled panics if the distance is not finite, as with the
+// bounds of some simulators.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	for _, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[1] - pair[0]) {

@@ -64,8 +64,8 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, a.savedState(), a.parameters(), a.step)
 }
 
-// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, on as many
-// threads as before. On error the agent stays as it was. The error wraps
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, but the
+// number of threads does not change. On error the agent stays as it was. The error wraps
 // [errors.ErrUnsupported] if the checkpoint has another format. Calling UnmarshalBinary
 // within Train is an error.
 func (a *Agent) UnmarshalBinary(data []byte) error {
@@ -84,9 +84,9 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// SaveFile writes a checkpoint to path+".tmp" and renames that to path. After a crash or
-// on a full disk, path holds the old checkpoint or the new one, whole. If path exists it
-// must be a regular file, not a link.
+// SaveFile writes a checkpoint to path+".tmp" and renames that to path. Even after a
+// crash or on a full disk, path holds a whole checkpoint, either the old one or the new
+// one. If path exists it must be a regular file, not a link.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -232,8 +232,8 @@ func (h *header) fits(bytes int) bool {
 	return !negative && needed <= float64(bytes)
 }
 
-// criticWeights returns how many weights the critics have, without their last layers. A
-// float64 does not overflow here.
+// criticWeights returns how many weights the critics have, without their last layers. The
+// number is a float64, because an int could overflow.
 func criticWeights(p *Params, s Sizes) float64 {
 	hidden := float64(p.HiddenSize)
 	inputs := float64(s.Observation) + float64(s.Goal) + float64(s.Action)

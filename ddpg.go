@@ -23,9 +23,9 @@ func (a *Agent) Act(observation, goal []float64) []float64 {
 	return action
 }
 
-// act sets the action columns of x, B rows of s, g and a, to the tanh of the output of
-// network, which is π.net or π.target. act also returns these actions, B by action. The
-// returned matrix is valid until the next call.
+// act computes actions, B by action, as the tanh of the output of network, which is π.net
+// or π.target. x has B rows of s, g and a. act writes the actions into x, and also returns
+// them. The returned matrix is valid until the next call.
 //
 // Reading R18: the paper does not say how an action is kept within its bounds;
 // the tanh is from the authors' code.
@@ -53,7 +53,7 @@ func (π *policy) act(network *mlp, x matrix) matrix {
 // paper says "as in DDPG", but DDPG has one critic.
 func (a *Agent) policyGradient(x matrix) float64 {
 	π := a.policy
-	actions := π.act(π.net, x) // x has them, too
+	actions := π.act(π.net, x) // act also writes them into x
 
 	// dz will be the loss's gradient with respect to the network's output before the tanh.
 	// At first it holds the gradient of the mean Q with respect to a.
@@ -65,7 +65,7 @@ func (a *Agent) policyGradient(x matrix) float64 {
 	n := float32(x.rows * actions.cols)
 	square := 0.0
 	for i, v := range actions.elements() {
-		dCost := float32(float32(2*l2)*v) / n // of l2 · mean(a²)
+		dCost := float32(float32(2*l2)*v) / n // the gradient of l2 · mean(a²)
 		da := dCost - dz.data[i]
 		dz.data[i] = da * (1 - float32(v*v))
 		square += float64(float64(v) * float64(v))
@@ -112,8 +112,8 @@ type explorer interface {
 // action.
 //
 // Reading R54: during the table's "initial random steps" only the goals are random (R22).
-// The actions are the policy's with the usual exploration, but MEGA's code draws uniform
-// actions.
+// The actions come from the policy, with the usual exploration. MEGA's code draws uniform
+// actions instead.
 type paperExplorer struct{}
 
 func (paperExplorer) explore(a *Agent, action []float64) {
@@ -180,12 +180,12 @@ func newPolicy(p *Params, sizes Sizes, rng *rand.Rand, w *workers) *policy {
 // deviation from the vectors that it has been shown.
 //
 // Reading R21: the paper does not mention a normalizer. This one is as in HER's public code
-// and in the authors'. The count starts at 1 with zero sums, as if a vector of zeros had
-// been shown. Until the first update the normalizer only clips.
+// and in the authors' code. The count starts at 1 with zero sums, as if a vector of zeros
+// had been shown. Until the first update the normalizer only clips.
 type normalizer struct {
 	sum    []float64 // of the vectors
 	square []float64 // sum of their squares
-	count  float64   // of the vectors, and one more
+	count  float64   // how many vectors, plus 1
 	mean   []float64
 	scale  []float64 // 1/deviation
 	clip   float64   // largest magnitude of a scaled number
@@ -244,7 +244,7 @@ func (a *Agent) input(row []float32, observation, goal []float64) {
 }
 
 // showNormalizers draws some transitions of the finished episode, with replacement, and
-// shows the normalizers their s and g.
+// adds their states and goals to the normalizers.
 //
 // Reading R120: the goals shown are relabeled like the goals of a minibatch, as in the
 // authors' code.

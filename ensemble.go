@@ -25,7 +25,7 @@ type PUN struct {
 	pun     *ensemble
 	draws   stream // of the pair M
 	updates int
-	batch   batch // memory of the latest minibatch, for the next of the same size
+	batch   batch // the latest minibatch, whose memory the next one uses again if it has the same size
 }
 
 // NewPUN returns an untrained ensemble. Its initial weights and its pairs M come from seed.
@@ -97,7 +97,8 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 	return u.pun.uncertainty(x, actions, HeadDeviation)
 }
 
-// minibatch returns a batch with n rows, whose contents are old.
+// minibatch returns a batch with n rows, which may still hold the numbers of an earlier
+// call.
 func (u *PUN) minibatch(n int) *batch {
 	if u.batch.r == nil || n != len(u.batch.r) {
 		u.batch = u.pun.newBatch(n, u.sizes)
@@ -106,7 +107,7 @@ func (u *PUN) minibatch(n int) *batch {
 }
 
 // fill sets the columns of x to tables side by side: observations, goals and actions, or
-// only the first of these.
+// only the first one or two of these.
 func (u *PUN) fill(x matrix, tables ...[][]float64) {
 	names := []string{"observations", "goals", "actions"}
 	widths := []int{u.sizes.Observation, u.sizes.Goal, u.sizes.Action}

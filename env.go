@@ -37,7 +37,7 @@ type Env interface {
 // Observation and Achieved may be the same slice.
 //
 // The networks need numbers of about order 1, and the range of each number must not be
-// small compared with its distance from zero. [CheckEnv] names a number that is not so,
+// small compared with its distance from zero. [CheckEnv] names a number that does not fit,
 // and [Scaled] rescales numbers. No number may exceed ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
@@ -69,10 +69,10 @@ func (e *EnvError) Error() string {
 // than rounding explains, or -1, -1.
 //
 // On another machine an environment may round differently. A difference of at most a
-// millionth of the number's largest magnitude in the episode is rounding. A larger one is
-// rounding too if it began below 1e-8 of that magnitude and grew at most a hundredfold in
-// each step. Rounding errors grow in this way in a chaotic motion. A changed environment
-// causes a jump.
+// millionth of the number's largest magnitude in the episode counts as rounding. A larger
+// difference counts as rounding, too, if it began below 1e-8 of that magnitude and grew at
+// most a hundredfold in each step. Rounding errors grow in this way in a chaotic motion. A
+// changed environment causes a jump.
 func FirstJump(was, now [][]float64) (step, number int) {
 	const (
 		tolerance = 1e-6
@@ -89,7 +89,8 @@ func FirstJump(was, now [][]float64) (step, number int) {
 			}
 			difference = max(difference, d)
 		}
-		// A difference that only the tolerance allows explains no larger one later.
+		// A difference above growth*grown passes only because of the tolerance. It does not
+		// raise the limit for later steps.
 		if difference <= growth*grown {
 			grown = max(grown, difference)
 		}
@@ -97,8 +98,7 @@ func FirstJump(was, now [][]float64) (step, number int) {
 	return -1, -1
 }
 
-// largestOf returns the largest magnitude in each column of some rows, or 1e-3 for a
-// column in which all are smaller.
+// largestOf returns the largest magnitude in each column of rows, but at least 1e-3.
 func largestOf(rows [][]float64) (largest []float64) {
 	for _, row := range rows {
 		if largest == nil {

@@ -6,8 +6,8 @@ import "slices"
 // threshold from the end of section 3.3.
 
 // setGoal sets the goal that the agent pursues from here. This is an episode's first goal,
-// or the next one: "Whenever the agent successfully reaches its goal, a new goal is
-// sampled".
+// or the next goal after a success: "Whenever the agent successfully reaches its goal, a new
+// goal is sampled".
 func (a *Agent) setGoal(first bool) error {
 	goal, err := a.curriculum.goal(a, first)
 	if err != nil || goal == nil {
@@ -32,14 +32,14 @@ type curriculum interface {
 
 	// The other methods are for departures.
 
-	ready(env Env) error         // an error says why the curriculum cannot train in env
+	ready(env Env) error         // returns an error if the curriculum cannot train in env
 	endEpisode(a *Agent) error   // is called when a whole episode is in the replay
 	networks() []parameterVector // the parameters of the curriculum's own networks
 	savedState() savedState      // what training changes
 }
 
-// curriculumDefaults has all methods but goal, for a curriculum that does nothing else. Its
-// replayGoal is HER's.
+// curriculumDefaults has the methods of a curriculum that does nothing but choose goals: all
+// except goal. Its replayGoal relabels as HER does.
 type curriculumDefaults struct{}
 
 func (curriculumDefaults) ready(Env) error             { return nil }
@@ -59,8 +59,8 @@ type paperCurriculum struct{ curriculumDefaults }
 // that pass it. Sections 3.2 and 3.3 name no order of the two.
 //
 // Reading R22: in the first InitialSteps environment steps of a run, goals are drawn
-// uniformly from those achieved so far. The table has "initial random steps", and the
-// authors' code draws so for one step more. A run's first goal is where the agent stands,
+// uniformly from those achieved so far. The table calls these steps "initial random steps".
+// The authors' code has one such step more. A run's first goal is where the agent stands,
 // because nothing else has been achieved.
 func (paperCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	if a.step < a.params.InitialSteps || a.replay.n == 0 {
@@ -86,13 +86,14 @@ func (a *Agent) randomGoal() []float64 {
 	return a.replay.achieved.at(a.goalDraws.index(a.replay.n))
 }
 
-// drawCandidates returns the indices of all transitions, or of N transitions if there are
-// more. Every choice of N is equally likely. The indices are in ascending order.
+// drawCandidates returns the indices of all transitions. If there are more than N, it
+// returns only N of them, and all choices are equally likely. The indices are in ascending
+// order.
 //
 // Reading R24: a candidate is a state in which the agent has been, with the goal achieved
 // there. States of the running episode are candidates, too.
 //
-// Reading R104: the agent has taken an action in a candidate's state, so an
+// Reading R104: a candidate is a state in which the agent has taken an action, so an
 // episode's final state is never a candidate.
 //
 // Differs D30: a choice has at most N candidates, which bounds its cost. The introduction
@@ -127,9 +128,9 @@ func (a *Agent) drawCandidates() []int {
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
-// Reading R17: the sum has d terms, and the ensemble has G members. The paper's sums run
-// from 0 to d and from 0 to G, one term more each. The sum over the N candidates in
-// Equation 6 also has one term more.
+// Reading R17: the sum over d actions has d terms, and the sum over G heads has G. The
+// paper's sums start at 0, not at 1, so each has one term more. The same holds for its sum
+// over N candidates in Equation 6.
 func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []float64 {
 	d := float64(len(actions))
 	ε := make([]float64, x.rows)
@@ -162,8 +163,8 @@ func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
 	}
 }
 
-// chunkRows is how many rows go through the networks at a time. With chunks the outputs for
-// many rows need little memory.
+// chunkRows is how many rows go through the networks at a time. It limits the memory for
+// the networks' outputs.
 const chunkRows = 384
 
 // drawActions draws the d actions of Equation 5, which are the same for all n candidates.
@@ -193,7 +194,8 @@ type candidates struct {
 	first         bool      // whether an episode's first goal is chosen: for departures
 }
 
-// candidates returns the states and goals where some transitions begin.
+// candidates returns the states in which the given transitions begin, with the goals
+// achieved there.
 func (a *Agent) candidates(transitions []int, first bool) candidates {
 	return candidates{
 		states:  a.replay.observation.of(transitions),
@@ -227,7 +229,7 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
 // the prediction is learned to be agnostic to the choice of goal". In [Paper] g_k is the
 // goal achieved at the candidate, as in the authors' code. [Literal] follows section 3.2,
-// and needs more steps, or never solves the maze (results/README.md).
+// but needs more steps than [Paper], or never solves the maze (results/README.md).
 func (c candidates) inputs(a *Agent) matrix {
 	goals := c.goals
 	if a.params.UncertaintyGoal == "desired" {
@@ -313,7 +315,7 @@ func pick(p []float64, u float64) int {
 			}
 		}
 	}
-	return picked // the last with p > 0, if rounding keeps the sum from exceeding u
+	return picked // the last index with p > 0, if rounding leaves even the whole sum at or below u
 }
 
 // Achievable returns the candidates whose mean Q is at least c T. If there are none, it
@@ -336,8 +338,8 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	return kept
 }
 
-// achievableNow returns the candidates for an episode's first goal. It keeps those whose
-// mean Q, as goals from the current state, is at least c T.
+// achievableNow returns the candidates for an episode's first goal. A candidate stays if
+// its goal, pursued from the current state, has a mean Q of at least c T.
 //
 // Reading R25: Q is taken at the episode's start with the policy's action, and T is the
 // horizon. A candidate whose Q is exactly at the threshold stays.

@@ -8,14 +8,14 @@ import (
 )
 
 // This file has the matrix product that every network uses, and the threads that share
-// this and other work. Each element of a product is one chain of multiply-adds in
-// ascending k,
+// this and other work. Each element of a product is a sum that grows by one multiply-add
+// for each k, in ascending order:
 //
 //	c = fma(a[i][k], b[k][j], c)
 //
-// which every kernel except the generic one fuses. So the fusing kernels all give an
-// element the same bits, for any number of threads and at any place in a tile. Threads and
-// vectors divide the outputs among them, never the terms of a sum.
+// Every kernel except the generic one fuses these multiply-adds. So the fusing kernels all
+// give an element the same bits, for any number of threads and at any place in a tile.
+// Threads and vectors divide the outputs among them, never the terms of a sum.
 
 // A matrix is a strided view of rows by cols elements: element (i, j) is
 // data[i*rowStride + j*colStride]. A stride of zero repeats an element.
@@ -74,7 +74,8 @@ func (m matrix) row(i int) []float32 { return m.data[i*m.rowStride:][:m.cols:m.c
 // elements returns the elements of a matrix whose rows are adjacent.
 func (m matrix) elements() []float32 { return m.data[:m.rows*m.cols] }
 
-// setLastColumns copies from, which has as many rows, to the last columns of m.
+// setLastColumns overwrites the last columns of m with the matrix called from, which has
+// as many rows as m.
 func (m matrix) setLastColumns(from matrix) {
 	for r := range m.rows {
 		copy(m.row(r)[m.cols-from.cols:], from.row(r))
@@ -93,7 +94,7 @@ func (m matrix) inside() bool {
 // An epilogue says where the sums of a product start, and what is done to the finished
 // sums.
 type epilogue struct {
-	bias []float32 // C starts from this row; nil: from zero, unless add is set
+	bias []float32 // every row of the product C starts from this row; if nil, from zero unless add is set
 	add  bool      // C starts from its own contents; bias must be nil
 	relu bool      // a negative element becomes 0; NaN and -0 survive
 	mask matrix    // if data is not nil: C's element is 0 where mask's is 0
@@ -159,8 +160,8 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 	w.run(&w.product, max(c.rows, c.cols), elements*perElement)
 }
 
-// zeros is where sums without a bias start: as many as the widest tile has columns.
-// Nothing writes to it.
+// zeros stands in for the biases of a sum without any. Its length is the number of
+// columns of the widest tile. Nothing writes to it.
 var zeros [128]float32
 
 // narrow is the largest number of columns of C that blockNarrow takes. Its vectors run
@@ -210,9 +211,9 @@ func (p *product) block(r0, r1, c0, c1 int) {
 		r0 = p.blockNarrow(r0, r1, c0, c1) // the first row that is left
 	}
 
-	// Every row of tiles reads all rows of B. Taken in steps of 256, these are still in
-	// the cache when the next row of tiles reads them. A single row of tiles reads them
-	// only once, so it takes all at once.
+	// Every row of tiles reads all rows of B. So all tiles first take 256 rows of B, which
+	// stay in the cache from one row of tiles to the next, and then 256 more. If there is a
+	// single row of tiles, each row of B is read only once, so no such steps are needed.
 	step := 256
 	if r1-r0 <= 8 {
 		step = p.a.cols
@@ -224,8 +225,8 @@ func (p *product) block(r0, r1, c0, c1 int) {
 
 // blockGeneric is block without assembly. It rounds each product before the sum, c = c +
 // float32(a*b) in ascending k. So its bits differ from the other kernels', but are the
-// same on every machine. The fused chain in portable Go, through float64, would run at
-// less than a third of the speed.
+// same on every machine. Portable Go could fuse only through float64, at less than a
+// third of the speed.
 func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	for i := r0; i < r1; i++ {
 		row := p.c.row(i)[c0:c1]
@@ -298,9 +299,9 @@ type tile struct {
 // tile's rows coincide and compute the same numbers.
 type rowOffsets struct{ row1, row2, row3, part uintptr }
 
-// height returns n, how many of the remaining rows the next row of tiles covers. It also
-// returns rest, how many rows a full tile has after its first part. cols is the width of
-// C's block.
+// height returns the height n of the next row of tiles, given how many rows of C are left
+// and the width cols of C's block. It also returns rest, how many rows a full tile has
+// after its first part.
 func (k kernel) height(rows, cols int) (n, rest int) {
 	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 rows are two tiles of 8
 	switch {
@@ -420,8 +421,8 @@ type task interface {
 // A task is divided into parts, which are bands of its elements. Each thread has several
 // parts of its own. A thread begins with its own parts, whose data its caches have from
 // the run before. Then it takes any part that no thread has begun. So the caller does the
-// work itself if the system is slow to start the other threads. Chance decides which
-// thread does a part, and nothing else.
+// work itself if the system is slow to start the other threads. Which thread does a part
+// is left to chance, but the result is always the same.
 type workers struct {
 	n      int // threads, the caller included
 	kernel kernel
@@ -429,7 +430,7 @@ type workers struct {
 
 	task   task
 	size   int             // elements of the task
-	number atomic.Uint64   // of this run, from 1, or closing
+	number atomic.Uint64   // the number of this run, counted from 1, or closing
 	begun  []atomic.Uint64 // for each part, the number of the latest run that began it
 	left   atomic.Int64    // parts of this run not yet done
 
@@ -500,7 +501,7 @@ func (w *workers) run(t task, size, multiplyAdds int) {
 	w.left.Store(int64(len(w.begun)))
 	run := w.number.Add(1)
 	w.wake()
-	w.work(run, 0)
+	w.work(run, 0) // the caller is thread 0
 	w.until(func() bool { return w.left.Load() == 0 })
 }
 
@@ -536,8 +537,8 @@ func (w *workers) work(run uint64, thread int) {
 	}
 }
 
-// band returns the bounds of the i-th of n bands of size elements. The bounds are
-// multiples of step, so that few tiles are cut, or else size.
+// band returns the bounds of the i-th of n bands of size elements. So that few tiles are
+// cut, the bounds are multiples of step, except that none exceeds size.
 func band(size, i, n int) (lo, hi int) {
 	const step = 32
 	steps := (size + step - 1) / step

@@ -4,8 +4,8 @@ package qta
 
 // run computes a tile of n rows. It takes as many of the cols remaining columns as the
 // micro-kernel computes at once, and sets t.cols to their number. A micro-kernel touches
-// no column from t.cols on. The micro-kernels for 1 and 12 rows have no partial tiles;
-// height allows 12 rows only where all tiles have 32 columns.
+// no column from t.cols on. The micro-kernels for 1 and 12 rows cannot compute partial
+// tiles. So height allows 12 rows only where all tiles have 32 columns.
 func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case k == avx2 && n == 1 && cols >= 64:
@@ -59,8 +59,8 @@ type narrowTile struct {
 	cols   int      // columns of C
 }
 
-// blockNarrow computes the rows of a block with few columns, as many as fill whole
-// vectors. It returns the first row that is left.
+// blockNarrow computes the leading rows of a block with few columns, as many rows as fill
+// whole vectors. It returns the first row that is left.
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	height := p.kernel.columnHeight()
 	if p.a.colStride != 1 || p.a.cols%4 != 0 {

@@ -22,15 +22,16 @@ const maxMazeCells = 10000
 
 // A Maze is a map of square cells of side 1 inside a ring of walls, with one
 // start cell and one goal cell (Section 4, Environments). A position is a row
-// and a column in cells: the center of the first cell within the ring is
-// (1.5, 1.5). A Maze never changes: environments and goroutines may share it.
+// and a column, in cells. For example, the center of the first cell within the
+// ring is (1.5, 1.5). A Maze never changes, so environments and goroutines may
+// share it.
 //
 // A step is made in pieces, and walls are tested only where a piece ends. So the agent can
-// pass between two walls that touch at a corner, and free cells that touch there are
-// connected.
+// pass between two walls that touch at a corner. Two free cells that touch only at a corner
+// are therefore connected.
 type Maze struct {
 	lines       []string // the map with its ring, in lines of equal length; '#' is a wall
-	free        []cell   // the free cells, row by row, in which VDS draws goals
+	free        []cell   // the free cells, row by row; VDS draws goals in them
 	start, goal cell
 }
 
@@ -55,7 +56,7 @@ type cell [2]int
 func NewMaze(name string) (*Maze, error) {
 	var height, width int
 	fmt.Sscanf(name, "%dx%d", &height, &width)
-	named := name == fmt.Sprintf("%dx%d", height, width) // without a sign or a leading zero
+	named := name == fmt.Sprintf("%dx%d", height, width) // the numbers have no sign and no leading zero
 	shaped := height >= 3 && width >= 5 && width%2 == 1
 	if named && shaped && mazeFits(height, width) {
 		return ParseMaze(mMaze(height, width))
@@ -81,11 +82,11 @@ func mazeFits(rows, cols int) bool {
 
 // mMaze draws an M-maze without its ring. At width 5 it has 3*height + 2 free cells.
 //
-// Reading R66: the paper draws a 1-period wave and an M-maze of five columns and leaves
-// the scheme to the reader. The map of M-mazes and the lengths of waves come from the
-// authors' public code, whose M-mazes have five columns. In our wider M-mazes the center
-// column is the dead end, and start and goal stay beside the outer columns. A wave's first
-// bridge is at the bottom.
+// Reading R66: the paper draws a 1-period wave and an M-maze of five columns, but gives no
+// rule for other sizes. The map of M-mazes and the lengths of waves come from the authors'
+// public code, whose M-mazes have five columns. In our wider M-mazes the center column is
+// the dead end, and start and goal stay beside the outer columns. The first two corridors
+// of a wave are joined at the bottom.
 func mMaze(height, width int) string {
 	side := strings.Repeat("#", width/2-1)
 	top := strings.Repeat(".", width) + "\n"
@@ -110,8 +111,8 @@ func squareWave(n int) string {
 	return top + "\n" + strings.Repeat(corridors, 3) + bottom
 }
 
-// A mazeEnv is an [Env]: a maze with an agent in it, a dot that sees its
-// position and the goal's and moves by its action.
+// A mazeEnv is an [Env]: a maze with an agent in it. The agent is a dot that
+// sees its own position and the goal's. Its action moves it.
 type mazeEnv struct {
 	maze     *Maze
 	position [2]float64
@@ -200,18 +201,18 @@ func goalReward(achieved, desired []float64, radius float64) float64 {
 	return -1
 }
 
-// PathLength returns T of section 4, by which the figures order the mazes: the
-// number of steps from the center of the start cell to the farthest point of
-// the goal region. It is 2H+1 for Hx5 and 4N+5 for NU5.
+// PathLength returns the number of steps from the center of the start cell to
+// the farthest point of the goal region. This is T of section 4, by which the
+// figures order the mazes. It is 2H+1 for Hx5 and 4N+5 for NU5.
 //
 // Differs D7: the paper says that no agent is faster. But a diagonal step has length √2,
 // and an episode's start and goal may be closer to each other than these two points. Eight
 // steps can reach the goal of 4x5, whose path length is 9.
 func (m *Maze) PathLength() int {
 	// Reading R69: steps are counted by [Maze.Hops] with 10 points per cell and axis. This
-	// gives the path lengths that Figures 2 (right) and 6 (right) print. Figure 2 (left)
-	// has one more for 4x5 to 7x5. The authors' public code takes the farthest point of the
-	// whole maze, which in the paper's mazes is equally far.
+	// gives the path lengths that Figures 2 (right) and 6 (right) print. For 4x5 to 7x5
+	// Figure 2 (left) prints path lengths that are larger by 1. The authors' public code
+	// takes the farthest point of the whole maze, which in the paper's mazes is equally far.
 	lattice := m.Hops(10)
 	goal := m.Goal()
 	farthest := 0
@@ -227,11 +228,11 @@ func (m *Maze) PathLength() int {
 	return farthest
 }
 
-// A Lattice is a square lattice of points over a maze, row-major, with the number of steps
-// from the start to each point. A hop is a step from one point to another.
+// A Lattice is a square lattice of points over a maze, row-major. It has the number of hops
+// from the start to each point. A hop is a step of the agent from one point to another.
 type Lattice struct {
 	PerCell    int   // points per cell and axis
-	Rows, Cols int   // rows and columns of points, in the maze's ring of walls, too
+	Rows, Cols int   // rows and columns of points, including those in the maze's ring of walls
 	Hops       []int // Hops[k] counts the hops from the start to Point(k); -1 if there is no way
 }
 
@@ -259,9 +260,9 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	// Reading R70: the paper does not say how it finds its optimal values. This is the
 	// breadth-first search of the authors' public code, except that theirs starts at the
 	// center itself. The difference changes the count by one hop at 1 to 5 % of the points,
-	// and no path length. A hop goes from a point to any other at a distance of at most one
-	// cell. Of its ten pieces only the ends of the first and the last are tested for walls,
-	// so a hop may cut a corner.
+	// but changes no path length. A hop goes from a point to any other at a distance of at
+	// most one cell. Like a step it has ten pieces, but only the first and the last are
+	// tested for ending in a wall. So a hop may cut a corner.
 	queue := []int{start}
 	for len(queue) > 0 {
 		from := queue[0]
@@ -290,8 +291,9 @@ func (m *Maze) hopIsFree(l *Lattice, k, down, right int) bool {
 	if !m.Free((row+down)/l.PerCell, (col+right)/l.PerCell) {
 		return false
 	}
-	// Point i lies i + 1/2 spacings from the edge, and the first piece ends hop/substeps
-	// spacings further on. place is this distance times 2*substeps, a whole number.
+	// Along one axis, point i lies i + 1/2 spacings from the map's edge, and the first piece
+	// ends hop/substeps spacings further on. place is the distance of that end from the edge,
+	// times 2*substeps to make it a whole number.
 	firstCell := func(i, hop int) int {
 		place := substeps*(2*i+1) + 2*hop
 		return place / (2 * substeps * l.PerCell)
@@ -309,9 +311,9 @@ func OptimalValue(γ float64, hops int) float64 {
 	if hops < 0 {
 		panic("qta: the optimal value needs a number of hops that is not negative")
 	}
-	// Reading R71: the paper has no formula for the optimal values of Figure 5, whose sums
-	// begin with γ in place of 1. We discount the best return of section 4, -(T-1),
-	// as Equation 1 does: the first reward counts in full.
+	// Reading R71: the paper has no formula for the optimal values of Figure 5. The figure
+	// discounts even the first reward, by γ. We discount the best return of section 4,
+	// -(T-1), as Equation 1 does: the first reward counts in full.
 	sum := 0.0
 	for range hops - 1 {
 		sum = float64(γ*sum) - 1
@@ -322,8 +324,8 @@ func OptimalValue(γ float64, hops int) float64 {
 // ParseMaze reads a map with a line of text for each row. '#' is a wall, '.' or ' ' is a
 // free cell, and S and G are the one start and the one goal. Cells that are not drawn, or
 // cannot be reached from S, are wall. The maze is what remains, inside a ring of walls
-// one cell thick, with or without walls around it in the text. With the ring it has at
-// most 10,000 cells. An error at a cell names its line and column, counted from 1.
+// one cell thick, which the text need not draw. With the ring it has at most 10,000 cells.
+// An error at a cell names its line and column, counted from 1.
 func ParseMaze(text string) (*Maze, error) {
 	var t mazeText
 	if err := t.read(text); err != nil {
@@ -337,7 +339,7 @@ func ParseMaze(text string) (*Maze, error) {
 
 // A mazeText is a map that is being read.
 type mazeText struct {
-	Maze                    // as it is drawn, and no ring of walls added
+	Maze                    // as it is drawn, without an added ring of walls
 	reached   map[cell]bool // the cells that can be reached from start
 	low, high cell          // corners of the box around the reached cells
 }
@@ -351,7 +353,7 @@ func (t *mazeText) read(text string) error {
 
 	marks := map[rune]cell{} // where S and G stand
 	for r, line := range t.lines {
-		for c, mark := range line { // c counts columns, because a mark of several bytes is an error
+		for c, mark := range line { // c counts bytes and so columns, because every allowed mark has one byte
 			_, twice := marks[mark]
 			if twice || !strings.ContainsRune("#.SG", mark) {
 				return placeError(cell{r, c}, "%q may not stand here: %s", mark, allowed)

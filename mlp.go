@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// This file is the networks. It has layers with forward and backward side by side, a
-// batch's way through them, and Adam. Matrices are row-major. Those of a batch have B rows,
-// one for each sample. Nothing here knows of reinforcement learning.
+// This file is the networks. It has the forward and backward pass of a layer, then of a
+// whole network, and then Adam. Matrices are row-major. Those of a batch have B rows, one
+// for each sample. Nothing here knows of reinforcement learning.
 
 // A layer is one affine map, y = x W + b.
 type layer struct {
@@ -18,8 +18,8 @@ type layer struct {
 // layerSize returns the number of parameters of a layer.
 func layerSize(in, out int) int { return in*out + out }
 
-// newLayer returns a layer whose weights, and then biases, are the first
-// layerSize(in, out) elements of params.
+// newLayer returns a layer whose parameters are the first layerSize(in, out) elements of
+// params, the weights before the biases.
 func newLayer(params []float32, in, out int) layer {
 	weights := params[:in*out]
 	biases := params[in*out:][:out]
@@ -44,21 +44,21 @@ func (l layer) forward(w *workers, y, x matrix) {
 	w.mul(y, x, l.w, epilogue{bias: l.b})
 }
 
-// backward sets the gradients of a loss with respect to W and b, given x and
-// dy = dL/dy, B by out:
+// backward sets the gradients of a loss L with respect to W and b. It needs x and dy,
+// which is dL/dy, a matrix of B by out:
 //
 //	dW = xᵀ dy    db = 1ᵀ dy
 //
-// If e.add is set, backward adds these to the gradients. dwT is scratch, out by in. A call
-// with e.add needs dwT as the call before left it, because it can hold the sum so far.
+// If e.add is set, backward adds dW and db to the gradients. dwT is scratch, out by in, and
+// can hold a sum of gradients. So a call with e.add needs dwT as the call before left it.
 func (l layer) backward(w *workers, gradient layer, x, dy, dwT matrix, e epilogue) {
 	ones := matrix{rows: 1, cols: dy.rows, data: one[:]} // strides of 0 repeat the 1
 	db := rowMajor(1, dy.cols, gradient.b)
 	w.mul(db, ones, dy, e)
 
-	// The kernel for few columns needs a first factor whose elements are adjacent along a
-	// row. In xᵀ they are adjacent along a column. So a dW with few columns is computed as
-	// its transpose dyᵀ x, which has few rows and is fast.
+	// A product with few columns is fast only if the rows of its first factor are contiguous
+	// in memory. In xᵀ the columns are contiguous instead. So a dW with few columns is
+	// computed as its transpose dyᵀ x, which has few rows and is fast.
 	fewColumns := dy.cols <= narrow && dy.cols < x.cols
 	if fewColumns {
 		w.mul(dwT, dy.t(), x, e)
@@ -127,14 +127,14 @@ type parameterVector struct {
 }
 
 // A pass holds the intermediate results of a batch in networks with the same layer
-// widths. x[0] is the caller's input. x[l] is the output of layer l-1 after the layer's
-// ReLU, and dx[l] is the gradient with respect to this output before the ReLU. There is
-// room for as many rows as the largest batch so far.
+// widths. x[0] is the caller's input, and x[l] is the output of layer l-1 after its ReLU.
+// dx[l] is the gradient with respect to what enters this ReLU. There is room for as many
+// rows as the largest batch so far.
 //
 // A batch goes through a network in chunks of rows, so that one layer's output for a
 // chunk is still in the cache when the next layer needs it. The gradient of the weights
 // grows from chunk to chunk, in the order of the rows, so that its bits do not depend on
-// the chunks' size. A dx that only the next product needs is kept for one chunk.
+// the chunks' size. If only the next product needs a dx, the next chunk overwrites this dx.
 type pass struct {
 	x, dx   []matrix
 	wT      []matrix // scratch for each layer's weights, transposed
@@ -176,9 +176,9 @@ func (p *pass) reserve(rows int) {
 }
 
 // chunk returns the number of rows in a chunk of the backward pass, 192 for each thread. A
-// chunk of the forward pass has half as many. 192 rows of four layers of 256 units fit into
-// two megabytes, with these layers' weights. The kernels' tiles of six and twelve rows fill
-// a chunk exactly.
+// chunk of the forward pass has half as many. The outputs of four layers of 256 units for
+// 192 rows fit into a cache of two megabytes, together with the layers' weights. The
+// kernels' tiles of six and twelve rows fill a chunk exactly.
 func (p *pass) chunk() int { return 192 * p.workers.n }
 
 // hiddenRows says in which rows of p.x a chunk's hidden layers store their outputs.
@@ -201,8 +201,8 @@ func (m *mlp) forward(p *pass, x matrix) matrix {
 	return m.run(p, x, len(m.layers), ownRows)
 }
 
-// infer is forward for a caller that needs only the output: it overwrites the hidden
-// layers' outputs from chunk to chunk.
+// infer is forward for a caller that needs only the output. Each chunk overwrites the
+// hidden layers' outputs for the chunk before.
 func (m *mlp) infer(p *pass, x matrix) matrix {
 	return m.run(p, x, len(m.layers), firstRows)
 }
@@ -246,7 +246,7 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	step := p.chunk()
 	for lo := 0; lo < rows; lo += step {
 		hi := min(lo+step, rows)
-		sum := epilogue{add: lo > 0} // over the chunks
+		sum := epilogue{add: lo > 0} // each chunk but the first adds to the gradient
 		dy := p.dx[n].slice(lo, hi)
 		for l := n - 1; l >= 0; l-- {
 			x := p.x[l].slice(lo, hi)
@@ -260,9 +260,9 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 	}
 }
 
-// inputGradient returns the output y for x, B by in, and a gradient dx. dx is dL/dx for the
-// columns of x from the given one on, and dy is dL/dy, B by out. inputGradient overwrites
-// the hidden layers' outputs in p.x.
+// inputGradient returns the output y for x, B by in. It also returns dx, which is dL/dx for
+// the columns of x from the given column on. It needs dy, which is dL/dy, B by out.
+// inputGradient overwrites the hidden layers' outputs in p.x.
 func (m *mlp) inputGradient(p *pass, x, dy matrix, column int) (y, dx matrix) {
 	n := len(m.layers)
 	for l, layer := range m.layers {
@@ -305,7 +305,7 @@ const (
 // An adam optimizes one vector of parameters, by Adam (Kingma and Ba, 2015, Algorithm 1).
 //
 // Reading R74: section 3.1 has "gradient descent", and the table has learning rates. The
-// steps are Adam's, as in the authors' code, except that denormal moments become 0.
+// steps are Adam's, as in the authors' code, but here denormal moments become 0.
 type adam struct {
 	params, gradient []float32
 
@@ -334,15 +334,14 @@ func newAdam(params, gradient []float32, rate float64, w *workers) *adam {
 	}
 }
 
-// step moves the parameters against the gradient g:
+// step takes one step of Adam, the t-th. g is the gradient plus decay times params:
 //
 //	m = β₁ m + (1-β₁) g    v = β₂ v + (1-β₂) g²
 //	params -= rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + ε)
 //
-// where g is the gradient plus decay times params. One parameter costs as much time as
-// about 64 multiply-adds.
+// workers.run counts the work in multiply-adds: one parameter takes as long as about 64.
 func (a *adam) step() {
-	a.power1 = float64(a.power1 * adamBeta1) // converted, so that this product is not fused with 1 - power1
+	a.power1 = float64(a.power1 * adamBeta1) // float64 keeps the compiler from fusing this with 1 - power1
 	a.power2 = float64(a.power2 * adamBeta2)
 	a.c = adamCoefficients{
 		beta1: adamBeta1, oneMinusBeta1: 1 - adamBeta1,
@@ -369,8 +368,8 @@ type adamCoefficients struct {
 // the denormals, where arithmetic is several times slower.
 const smallestNormal = 0x1p-126
 
-// do takes the step for the parameters lo to hi. adamStepVector does what the loop says,
-// with the first n of them.
+// do takes the step for the parameters lo to hi. adamStepVector does the first n of them
+// with the loop's arithmetic, and the loop does the rest.
 func (a *adam) do(lo, hi int) {
 	c := &a.c
 	w := a.params[lo:hi]

@@ -10,10 +10,10 @@ import (
 
 // Some functions of package math are not exactly rounded. They have assembly on some
 // architectures and fused operations on others, so that their last bits depend on the
-// machine. The functions below use only operations that IEEE 754 rounds in one way. Each
-// product that is added is converted first, which forbids the compiler to fuse product
-// and sum, even across statements. TestNumberError compares the functions with package
-// math's, and allows an ulp or two more than the bounds in their comments.
+// machine. The functions below use only operations that IEEE 754 rounds in one way. A
+// product is converted to float64 before it is added, which forbids the compiler to fuse
+// product and sum, even across statements. TestNumberError compares the functions with
+// package math's, and allows an ulp or two more than the bounds in their comments.
 
 // ln2Hi and ln2Lo are two parts of ln 2. The first has 28 bits, so that its product with
 // an exponent of a float64 is exact.
@@ -75,9 +75,10 @@ func tanh(x float64) float64 {
 
 // tanh32 is tanh rounded to float32, for loops over float32 values.
 //
-// It is not inlined. On amd64 the conversion to float64 overwrites only a part of its
-// register. In a caller's loop that register would hold the last result, so that each
-// value would wait for the one before.
+// It is not inlined, because that would slow down a caller's loop on amd64. There the
+// conversion to float64 overwrites only a part of a register. In a loop this register
+// would still hold the result for the previous value, and the processor would wait for
+// that result.
 //
 //go:noinline
 func tanh32(x float32) float32 { return float32(tanh(float64(x))) }
@@ -99,7 +100,7 @@ func log(x float64) float64 {
 // log1p returns log(1 + f) + c for sqrt(1/2) <= 1 + f <= sqrt(2) and a small c.
 func log1p(f, c float64) float64 {
 	// log(1 + f) = 2 atanh(s) = 2s + s r, with s = f/(2 + f) and r = 2s²/3 + 2s⁴/5 + ...
-	// With h = f²/2, 2s = f - h + s h, so that the sum is f - h + s (h + r). In this form
+	// If h is f²/2, then 2s is f - h + s h, and the sum is f - h + s (h + r). In this form
 	// the rounding of s affects only a small term.
 	s := f / (2 + f)
 	z := float64(s * s)
@@ -127,8 +128,9 @@ func pow(x, y float64) float64 {
 // finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return x-x == 0 }
 
-// These constants say what a random number is for. The values are part of what a seed
-// means: new ones go to the end. A caller may add 256 times the environment step.
+// These constants say what a random number is for. The random numbers of a seed depend on
+// the constants' values, so new constants go to the end. To get other random numbers at
+// each environment step, a caller adds 256 times the step.
 const (
 	forInitialization = iota
 	forExploration
@@ -168,8 +170,8 @@ func mix(x uint64) uint64 {
 // bits where int has 32 bits.
 func (s stream) index(n int) int { return int(s.Float64() * float64(n)) }
 
-// symmetric draws uniformly from -1 to 1, 1 excluded. rng.Float64 ends in a product, so its
-// result is converted, too.
+// symmetric draws uniformly from -1 to 1, 1 excluded. rng.Float64 ends in a product, so
+// its result is converted to float64, too, which forbids fusing.
 func symmetric(rng *rand.Rand) float64 {
 	return float64(2*float64(rng.Float64())) - 1
 }

@@ -14,8 +14,8 @@ import (
 
 // Params holds every setting of the algorithm and of its rivals. A field's tag "source"
 // says where its value in [Paper] comes from: "Table" is the appendix's table, and a
-// Reading is a choice that the paper leaves open. Its tag "range" is an interval or a
-// list of words.
+// Reading is a choice that the paper leaves open. The tag "range" has the allowed values:
+// an interval, or a list of words.
 type Params struct {
 	Algorithm
 	Departures
@@ -90,8 +90,8 @@ type Algorithm struct {
 	Candidates int `source:"Ours, to bound the cost (Differs D30); the authors' code: all that are stored" range:"[1,1000000]"`
 }
 
-// Departures are settings that the paper does not have. They come from other codes
-// (authors.go, baseline*.go) or are our own (beyond.go).
+// Departures are settings that the paper does not have. Some are from the code of other
+// authors (authors.go, baseline*.go), and some are our own (beyond.go).
 type Departures struct {
 	// How networks learn: as the paper says, or as the code of QTA's, MEGA's or VDS's authors does.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
@@ -131,7 +131,7 @@ type Baselines struct {
 // Paper returns the parameters of the paper's text and appendix, with four departures. In
 // Equation 5 the critics' goal is the candidate itself (D3). Equation 4 moves the
 // critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000
-// candidates (D30). All other sets are changes of it.
+// candidates (D30). Every other set is Paper with some values changed.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{
@@ -184,8 +184,9 @@ func Paper() Params {
 	}
 }
 
-// Quick returns [Paper] with minibatches of 256 and 1000 candidates: an environment
-// step takes about a third of the time. It does not solve the longest mazes.
+// Quick returns [Paper] with minibatches of 256 and 1000 candidates, so that an
+// environment step takes about a third of the time. Quick does not solve the longest
+// mazes.
 func Quick() Params {
 	p := Paper()
 	p.Batch = 256
@@ -228,9 +229,10 @@ func Beyond() Params {
 // Authors returns [Paper] with the values of the authors' public code wherever the two
 // differ.
 func Authors() Params {
-	// Reading R117: the switches of the authors' code are set to the paper's method. As
-	// published, they select deep ensembles, with the predicted variance of Q-values as
-	// uncertainty. The code's d of 16 is the table's d for deep ensembles.
+	// Reading R117: the authors' code has switches between methods. This set has the code's
+	// values for the paper's method. As published, the switches select deep ensembles, with
+	// the predicted variance of Q-values as uncertainty. d is 16 in the code, but in the
+	// table only for deep ensembles and bootstrapped DQN.
 	p := Paper()
 	p.Learner = "authors"
 	p.PredictiveRate = 5e-4
@@ -264,8 +266,8 @@ var fields = sync.OnceValue(func() []reflect.StructField {
 	return slices.DeleteFunc(all, func(f reflect.StructField) bool { return f.Anonymous })
 })
 
-// Value returns the value of the field called name as text. It panics unless
-// there is one.
+// Value returns the value of the field called name as text. It panics if there is no such
+// field.
 func (p Params) Value(name string) string {
 	return fmt.Sprint(reflect.ValueOf(p).FieldByName(name).Interface())
 }
@@ -320,8 +322,8 @@ var kindNames = map[reflect.Kind]string{
 	reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a word",
 }
 
-// Validate returns an error that names the first field whose value is not
-// allowed, the value and the range.
+// Validate returns an error if a value is not allowed, or if values do not go together.
+// If a value is not allowed, the error names its field and its range.
 func (p Params) Validate() error {
 	for _, f := range fields() {
 		if err := checkField(f, reflect.ValueOf(p).FieldByIndex(f.Index).Interface()); err != nil {
@@ -363,7 +365,7 @@ func checkField(f reflect.StructField, value any) error {
 }
 
 // oneLine prepares a text from outside for an error message. It quotes the text unless
-// this is one line of printable characters.
+// the text is one line of printable characters.
 func oneLine(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s {
 		return q

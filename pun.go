@@ -8,7 +8,8 @@ import (
 )
 
 // This file is section 3.1: Predictive Uncertainty Networks, an ensemble of G
-// critics. Each has a predictive network, its head, on its last hidden state ξ.
+// critics. Each critic has a head, the predictive network, whose input is the critic's
+// last hidden state ξ.
 //
 // Matrices are row-major float32. Those of a batch have B rows, one for each transition.
 // A row of a critic's input is s, g and a side by side.
@@ -49,7 +50,7 @@ func drawPair(rng stream, n int) (i, j int) {
 // ClipReturns off it does nothing.
 //
 // Differs D26: Equation 1 has no bounds, but [Paper] clips its target. Every discounted sum
-// of rewards -1 and 0 lies in this range.
+// of rewards -1 and 0 lies between u.lowest and 0.
 func (u *ensemble) clipReturns(values []float32) {
 	if !u.params.ClipReturns {
 		return
@@ -86,7 +87,7 @@ func Polyak(target, online []float32, ρ float64) {
 	}
 	kept := float32(ρ)
 	moved := float32(1 - ρ)
-	n := polyakVector(target, online, kept, moved) // has done the first n as the loop would
+	n := polyakVector(target, online, kept, moved) // it has set the first n elements, as the loop would
 	for i := n; i < len(target); i++ {
 		target[i] = float32(kept*target[i]) + float32(moved*online[i])
 	}
@@ -121,8 +122,8 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // It is part of QTA, Equation 5.
 //
 // Differs D27: Equation 5 as displayed averages the predictions, which would measure
-// nothing. The text of section 3.1 takes their standard deviation, and so does
-// HeadDeviation.
+// nothing. The text of section 3.1 takes the standard deviation of the predictions, and so
+// does HeadDeviation.
 //
 // Reading R16: the sum of squares is divided by G-1, and components are averaged; the
 // paper says neither.
@@ -170,7 +171,7 @@ type ensemble struct {
 // takes.
 type shape struct {
 	predicted int // components of the vector that a head predicts
-	headWidth int // outputs of a head: predicted, and one more in deep ensembles
+	headWidth int // outputs of a head: predicted, or predicted + 1 in deep ensembles
 	d         int // random actions of one estimate of uncertainty
 }
 
@@ -215,7 +216,7 @@ func (paperHeads) headTarget(r *replay, i int) []float64 { return r.nextObservat
 // targets sets b.y, which is the same for all critics.
 //
 // Reading R6: a' comes from the target policy given (s', g), as in DDPG and in the
-// authors' code. Equation 1 has π_θ(·|s'): the symbol of the policy itself, and no goal.
+// authors' code. Equation 1 has π_θ(·|s'), which is the policy itself and is given no goal.
 //
 // Reading R7: g' is g, the goal of the transition after relabeling.
 func (paperHeads) targets(u *ensemble, b *batch, rng stream) {
@@ -268,8 +269,8 @@ func (u *ensemble) targetValue(x matrix, i int) []float32 {
 // Reading R11: the joint loss is the sum of the critics' losses. Critics share no
 // parameters, so each critic descends its own loss.
 //
-// Reading R113: Equation 4 has weight 1 beside Equation 2. In the authors' code the heads
-// learn in a separate step, and its loss is the mean of the heads' losses.
+// Reading R113: Equations 2 and 4 are added with equal weights. In the authors' code the
+// heads learn in a separate step from the mean of their losses.
 func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 	for i, c := range u.critics {
 		lossQ, lossP := u.gradients(i, b)
@@ -288,11 +289,11 @@ func (u *ensemble) learn(b *batch) (criticLoss, headLoss float64) {
 // Differs D29: Equation 4's gradient continues through ξ into the critic's backbone, where
 // the critic's optimizer descends the sum of Equations 2 and 4. The text announces "a joint
 // loss function" only for the critics, and in the authors' code the heads take a separate
-// step. results/README.md says what the joint step gains, and how well a separate step
-// does.
+// step. results/README.md compares the joint step with a separate one.
 //
-// Reading R13: the head's own layer moves at the predictive network's rate, the backbone
-// at the critic's. In the authors' code the backbone moves at both rates.
+// Reading R13: the head's own layer has the learning rate of the predictive network, and
+// the backbone has the critic's. In the authors' code two steps move the backbone, one at
+// each rate.
 //
 // Reading R14: Equation 4 sums over B, which is the critics' minibatch. So the ξ of a
 // transition is computed with the relabeled goal.
@@ -309,8 +310,8 @@ func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 
 // criticTerm is Equation 2 for critic i, given ξ of a minibatch. It returns the loss and
 // sets the gradient of Q_final. It also leaves dξ, the gradient with respect to ξ, in the
-// pass. e is the epilogue of dξ: a second term adds to the first one's dξ, and the last or
-// only term applies the mask of ξ's ReLU.
+// pass. e says how dξ is stored. If criticTerm and headTerm are both called, e makes the
+// second call add its dξ to the first's. In the last call e also has the mask of ξ's ReLU.
 func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
@@ -364,8 +365,8 @@ func (u *ensemble) follow() {
 	}
 }
 
-// A follower is Equation 3 for one network, spread over the threads. One parameter costs
-// as much time as about 16 multiply-adds.
+// A follower is Equation 3 for one network, spread over the threads. workers.run counts the
+// work in multiply-adds: one parameter takes as long as about 16.
 type follower struct {
 	target, online []float32
 	ρ              float64
@@ -433,7 +434,7 @@ func newCriticNet(widths []int, headWidth int) criticNet {
 }
 
 // parameters returns the parameters of every critic with its head, and of every target, in
-// a fixed order. kind is the word for a critic in their names.
+// a fixed order. If kind is "critic", the names are "critic 1", "target critic 1" and so on.
 func (u *ensemble) parameters(kind string) []parameterVector {
 	var vectors []parameterVector
 	for i, c := range u.critics {
@@ -462,7 +463,7 @@ type batch struct {
 	r           []float32 // rewards
 	y           []float32 // targets of Equation 1
 	w           []float32 // weights of Equation 8
-	sNext       matrix    // what the heads learn to predict, B by predicted: s', not normalized
+	sNext       matrix    // what the heads learn to predict, such as s', not normalized; B by predicted
 
 	// What the networks returned before they learned from this batch.
 

@@ -1,11 +1,11 @@
 // Package qta is Query The Agent (QTA), a curriculum for goal-conditioned
-// reinforcement learning by Alverio, Katz and Barbu. An agent estimates its own
-// epistemic uncertainty where it has been, by Predictive Uncertainty
-// Networks (PUN), and sets itself goals where it is least certain.
+// reinforcement learning by Alverio, Katz and Barbu. With Predictive Uncertainty Networks
+// (PUN) an agent estimates its epistemic uncertainty about each state that it has visited.
+// It sets itself goals in the states about which it is least certain.
 //
-// To read the algorithm in one sitting, start with plain/main.go: the whole
-// method in plain loops over single numbers. This package computes the same, but it is
-// fast and made for use. These are its files, each with its part of the paper:
+// To read the algorithm in one sitting, start with plain/main.go, which has the whole
+// method in plain loops over single numbers. This package computes the same numbers, but
+// it is fast and made for use. These are its files, each with its part of the paper:
 //
 //	section 3    qta.go             training, an update, an evaluation
 //	section 3.1  pun.go, ddpg.go    the critics and their heads; the policy
@@ -20,11 +20,11 @@
 //	             beyond.go          our own options
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// The files before the departures, except params.go, hold the paper's method and the
-// arithmetic under it. A line in them that only departures need says "for departures", or
-// names the departure. Most departures are implementations of one of six interfaces.
-// [Params] selects them, and variants.go puts them in the place of the paper's. Files that
-// are not listed serve the user of an agent.
+// The files above the departures in this list, except params.go, hold the paper's method
+// and the arithmetic under it. If only departures need a line of these files, the line's
+// comment says "for departures" or names the departure. Most departures are implementations
+// of one of six interfaces. [Params] selects them, and variants.go puts them in the place of
+// the paper's implementations. Files that are not listed serve the user of an agent.
 //
 // [Agent.Train] is the algorithm, and [Params] has its settings. An agent trains in a
 // [Maze] or any other [Env].
@@ -82,7 +82,7 @@ const Version = "0.7.0"
 //
 // The error is a [*NumericError], an [*EnvError], or what a function in o or a
 // [Curriculum] returned. Any other error names a mistake of the caller: a bad argument, a
-// call from within Train, or a loaded agent whose own curriculum was not set again. After
+// call from within Train, or a loaded agent that needs its [Curriculum] set again. After
 // an error within a step the agent can be neither trained nor saved: continue from the
 // last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
@@ -124,8 +124,8 @@ func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) 
 
 // trainStep takes one environment step and learns from the replay.
 //
-// Reading R1: the first LearningStarts environment steps have no update, and each later one
-// has one update. An episode runs to its horizon whatever goals it reaches.
+// Reading R1: the first LearningStarts environment steps have no update, and every later
+// step has one update. An episode runs to its horizon whatever goals it reaches.
 //
 // Reading R115: "Whenever the agent successfully reaches its goal, a new goal is sampled".
 // Here the agent samples it at once, before the step's update. The authors' code samples
@@ -212,7 +212,7 @@ func (a *Agent) enterState(s State) {
 
 // A learner makes the updates of the networks.
 type learner interface {
-	update(a *Agent) error       // is called after each environment step but the first LearningStarts
+	update(a *Agent) error       // is called after each environment step except the first LearningStarts steps
 	afterEpisode(a *Agent) error // is called at an episode's end, after the curriculum's endEpisode: for VDS
 	savedState() savedState      // what training changes, except the networks: for departures
 }
@@ -278,7 +278,7 @@ func (a *Agent) checkRewards(b *batch) error {
 }
 
 // fill sets a row of b to transition i, replayed with a goal, and recomputes the reward for
-// that goal. It leaves a' to the learner.
+// that goal. The learner fills in a' later.
 func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 	r := a.replay
 	b.transitions[row] = i
@@ -298,9 +298,9 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 }
 
 // Evaluate runs rollouts of Horizon steps each and returns how they fared. The policy
-// pursues the environment's own goals, without exploration. The seed decides where the
-// rollouts start, and their goals. The error is an [*EnvError] if env breaks its contract,
-// and a [*NumericError] if an action is NaN. Any other error names a bad argument.
+// pursues the environment's own goals, without exploration. The seed decides the starts and
+// the goals of the rollouts. The error is an [*EnvError] if env breaks its contract, and a
+// [*NumericError] if an action is NaN. Any other error names a bad argument.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -341,14 +341,15 @@ func (a *Agent) evaluateWith(env Env, rollouts int, rng stream) (Evaluation, err
 // Reading R3: a rollout succeeds if it is at the goal after its last step, as in the
 // authors' code. The paper says only "evaluation performance".
 //
-// Reading R4: a rollout is at the goal if the reward is 0: in a maze, at a distance below
-// 0.35. The authors' evaluation also counts a distance of exactly 0.35.
+// Reading R4: a rollout is at the goal if the reward is 0. In a maze the reward is 0 at
+// a distance below 0.35. The authors' evaluation also counts a distance of exactly 0.35.
 //
 // Reading R103: the policy acts without noise; the paper does not say. The authors' code
 // evaluates every 1000 environment steps with 20 rollouts, and so does our command.
 //
-// Reading R116: the policy's inputs are scaled by normalizers that have been shown the
-// latest finished episode. In the authors' code they have not yet been shown it.
+// Reading R116: normalizers scale the policy's inputs. Before an evaluation they have been
+// shown every finished episode. In the authors' code they have not yet been shown the
+// latest one.
 func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 	s := env.Reset(rng.Rand)
 	desired := slices.Clone(s.Desired)
@@ -418,12 +419,12 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // mean over the critics of Equation 2, in squared rewards
-	PredictiveLoss float64 // mean of the heads' losses, which for PUN are Equation 4, in squared units of s
-	ActorLoss      float64 // the policy's loss, which its update descends, in rewards
+	PredictiveLoss float64 // mean over the heads of their loss (PUN: Equation 4), in the square of s's unit
+	ActorLoss      float64 // the loss that the policy's update descends, in rewards
 	GoalsSet       int     // goals chosen in training so far
 	GoalsReached   int     // how many of these goals were reached
 
-	Reached     float64 // fraction of rollouts at the goal at any time, including their start
+	Reached     float64 // fraction of rollouts that were at the goal at any time, even at their start
 	Return      float64 // mean over the rollouts of the sum of rewards, not discounted
 	StepsToGoal float64 // steps to the goal, mean over the rollouts that reached it; 0 if none did
 }

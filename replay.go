@@ -9,9 +9,9 @@ import (
 // This file is section 3.3: the replay buffer, relabeling with goals achieved later
 // in the same episode (HER), and prioritized experience replay (PER).
 
-// futureStep returns the transition whose outcome becomes the goal of transition i. This
-// is one of the transitions i to n-1, and n-1 is the latest of i's episode so far. If u is
-// uniform on [0, 1), all of them are equally likely.
+// futureStep returns the transition whose outcome, the goal achieved at its end, becomes
+// the goal of transition i. This is one of the transitions i to n-1, and n-1 is the latest
+// of i's episode so far. If u is uniform on [0, 1), all of them are equally likely.
 //
 // It implements QTA, hindsight (Section 3.3), by the strategy "future" of HER
 // (Andrychowicz et al., 2017, section 4.5).
@@ -24,7 +24,7 @@ func futureStep(i, n int, u float64) int {
 
 // relabel returns the goal that transition i is replayed with. With probability k/(k+1)
 // this is the goal achieved by transition i or by a later one of its episode, else the
-// goal pursued in transition i. In HER k relabeled copies stand beside each original.
+// goal pursued in transition i. HER has the same share: k relabeled copies to each original.
 //
 // Reading R32: the new goal is the one achieved by a later transition, as in HER. Section
 // 3.3 has "the goal of a transition later in its trajectory", which could also mean the
@@ -51,8 +51,8 @@ func (s *prioritizedSampler) probability(j int) float64 {
 
 // SampleProbabilities sets P to the probability of each of N transitions, given their
 // priorities p. P and p have N values, and no priority is negative. α is in [0, 10], and
-// the sum of the powers p^α must be neither zero nor infinite. This is Equation 7 over
-// the whole replay, as in training.
+// the sum of the powers p^α must be neither zero nor infinite. It computes Equation 7 as
+// training does, for a replay that holds just these N transitions.
 func SampleProbabilities(P, p []float64, α float64) {
 	s := prioritizedSampler{α: α}
 	for j, v := range p {
@@ -63,10 +63,11 @@ func SampleProbabilities(P, p []float64, α float64) {
 	}
 }
 
-// ImportanceWeights sets w to the weights that undo the bias of drawing transitions with
-// probabilities P from a buffer of n. w_j is (1/n · 1/P_j)^β, divided by the largest
-// weight in the buffer. least is the smallest probability in the buffer, which has the
-// largest weight. If least is zero, the weights are not divided. All P are positive.
+// ImportanceWeights sets w to the weights of transitions that were drawn with the
+// probabilities P from a buffer of n transitions. The weights undo the bias of these draws.
+// w_j is (1/n · 1/P_j)^β, divided by the largest weight in the buffer. least is the smallest
+// probability in the buffer, which belongs to the largest weight. If least is zero, the
+// weights are not divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
@@ -195,14 +196,15 @@ func (uniformSampler) savedState() savedState { return nil }
 // prioritizedSampler is PER of section 3.3.
 //
 // Reading R33: a new transition gets the largest priority seen so far, as in PER's
-// Algorithm 1 (Schaul et al., 2016). It is at least 1, as in the authors' code.
+// Algorithm 1 (Schaul et al., 2016). If this is below 1, the new transition gets 1, as in
+// the authors' code.
 //
 // Reading R34: the transitions of a minibatch are drawn one by one, with replacement, as
 // in the authors' code. Schaul et al. (2016, appendix B.2.1) divide the sum of all terms
 // into equal parts, one for each row of the minibatch, and draw a transition from each part.
 //
-// Reading R105: if two rows of a minibatch hold one transition, with two goals, the
-// transition keeps the priority of the later row.
+// Reading R105: two rows of a minibatch may hold the same transition with different goals.
+// The transition then keeps the priority of the later row.
 type prioritizedSampler struct {
 	*replay
 	params      *Params
@@ -312,7 +314,7 @@ type sumTree struct {
 // leaves returns the number of leaves there is room for.
 func (t *sumTree) leaves() int { return len(t.sum) / 2 }
 
-// values returns the weights of all leaves, of those not yet in use too.
+// values returns the weights of all leaves, including those not yet in use.
 func (t *sumTree) values() []float64 { return t.sum[t.leaves():] }
 
 // total returns the sum of all weights, and smallest the smallest positive one.
@@ -351,7 +353,7 @@ func (t *sumTree) grow() {
 // the fraction u of the line, u in [0, 1). A leaf of weight zero is never found, whatever
 // the rounding, unless all weigh zero.
 func (t *sumTree) find(u float64) int {
-	offset := float64(u * t.total()) // from the first leaf under node to that place
+	offset := float64(u * t.total()) // the distance of this place from the first leaf under node
 	node := 1
 	for node < t.leaves() {
 		left := 2 * node

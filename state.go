@@ -11,8 +11,9 @@ import (
 // This file lists the numbers that training changes, and encodes them for a checkpoint.
 
 // A savedState lists what a checkpoint stores, in order: slices of numbers of a known
-// length, pointers to numbers or bools, and generators. A function in the list is not
-// stored: read calls it after everything before it has been read.
+// length, pointers to numbers or bools, and generators. The list may also have functions,
+// which are not stored. read calls a function once it has read everything before the
+// function.
 type savedState []any
 
 // checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.

@@ -31,7 +31,7 @@ func (a *Agent) assemble(rng *rand.Rand) {
 	}
 
 	l := newLearner(p, h)
-	asked := a.pun // by the estimator
+	asked := a.pun // the ensemble that the estimator asks
 	if p.UncertaintyPolyak > 0 {
 		average := newMovingAverage(a.pun, l) // moves after each of l's updates
 		l = average
@@ -128,7 +128,7 @@ func newEstimator(p *Params, u *ensemble) (e estimator) {
 // newExplorer returns the explorer that p names, for an agent with the given curriculum.
 func newExplorer(p *Params, sizes Sizes, c curriculum) explorer {
 	mega, choosesByMEGA := c.(*megaCurriculum)
-	general := generalExplorer{mega: mega} // nil with another curriculum
+	general := generalExplorer{mega: mega} // mega is nil with another curriculum
 	learnsByMEGA := p.Learner == "mega"
 	if learnsByMEGA {
 		general.uniform = p.InitialSteps // these first actions are all random

@@ -182,7 +182,8 @@ func (v vector) numbers(name string, n int) []float64 {
 	return x
 }
 
-// lists returns a list of lists of numbers. All have the same length: add refuses others.
+// lists returns a list of lists of numbers. All lists within it have the same length,
+// because add refuses a case in which they differ.
 func lists[T float32 | float64](v vector, name string) [][]T {
 	rows := make([][]T, v.elements(name))
 	for i := range rows {

@@ -9,11 +9,11 @@ import (
 	"qta"
 )
 
-// Code returns a digest of what the running program computes with p, for
-// [Identity.Code]. It trains a small agent for a moment, in a maze so short that most
-// rules of the algorithm soon apply. A changed equation changes the digest; a comment or a
-// new name does not. Code misses rules that only a longer run reaches, and a user's own
-// curriculum.
+// Code returns a digest of what the running program computes with p, for [Identity.Code].
+// It trains a small agent for 200 steps, in a maze of two cells. It also shortens the waits
+// that p asks for, so that most rules of the algorithm apply within these steps. A changed
+// equation changes the digest; a comment or a new name does not. Code misses rules that
+// only a longer run reaches, and a user's own curriculum.
 func Code(p qta.Params) string {
 	p.HiddenSize = min(p.HiddenSize, 8)
 	p.Batch = min(p.Batch, 16)
@@ -50,9 +50,9 @@ func rounding(kernel string) string {
 	return "fused"
 }
 
-// otherCode reports whether two codes are known to compute differently. It returns false
-// if their kernels round differently or only one of the two runs has a code, because then
-// nothing is known.
+// otherCode reports whether two digests of function Code show that the programs compute
+// differently. It returns false if the kernels round differently or if a digest is missing,
+// because then nothing is known.
 func otherCode(a, b string) bool {
 	kernelA, _, _ := strings.Cut(a, " ")
 	kernelB, _, _ := strings.Cut(b, " ")

@@ -15,10 +15,10 @@ import (
 	"qta/internal/words"
 )
 
-// A directory is the locked directory of a run. Its root stays the same directory when it
-// is moved or the working directory changes, and nothing is written outside of it. Nothing
-// is written through a link either, because each file is written under a temporary name
-// and renamed.
+// A directory is the locked directory of a run. Its root still refers to this directory
+// after the directory was moved or the working directory has changed. Nothing is written
+// outside of the directory. Nothing is written through a link either, because each file is
+// written under a temporary name and renamed.
 type directory struct {
 	path string // as it was given
 	root *os.Root
@@ -77,7 +77,8 @@ func checkOurs(dir string) error {
 	if err != nil {
 		return words.BadFile(err, "%s is not a directory to write in: %w; name another one", dir, words.Cause(err))
 	}
-	// These checks come after ReadDir, so they also see an agent that another process has just made.
+	// The agent is looked for only after ReadDir. A process that begins a run here at this moment
+	// makes the agent first, so an agent is found if ReadDir saw a later file.
 	if exists(filepath.Join(dir, AgentFile)) || exists(filepath.Join(dir, PreviousFile)) {
 		return nil
 	}
@@ -210,9 +211,9 @@ type UseError struct{ Dir string }
 
 func (e UseError) Error() string { return "another process is using " + e.Dir }
 
-// takeLock takes a lock by calling ask, or warns that the file system has no locks. It
-// tries for a moment, because a signal may interrupt ask, and because [InUse] holds the
-// lock for an instant.
+// takeLock takes a lock by calling ask, or warns that the file system has no locks. It asks
+// again for up to 40 ms, because a signal may interrupt ask, and because [InUse] holds the lock
+// for an instant.
 func (d *directory) takeLock(ask func() error, warn func(string)) error {
 	err := ask()
 	for try := 0; try < 20 && (err == syscall.EWOULDBLOCK || err == syscall.EINTR); try++ {

@@ -14,23 +14,24 @@ import (
 	"qta/internal/words"
 )
 
-// This file draws the paper's Figure 5 for a run: what the agent makes of every
-// place, at several times of its training.
+// This file draws the paper's Figure 5 for a run. For several times of the training it
+// shows every place's value, uncertainty and probability as a goal.
 
-// A grid lays an image over the sketch. Its places are the pixels at which the environment
-// has a state.
+// A grid lays an image over the sketch, which is the picture of the environment. A place of
+// the grid is a pixel at which the environment has a state.
 type grid struct {
 	Cols, Rows          int       // of the image, in pixels
 	X, Y, Width, Height float64   // of the image, in the sketch
 	Index               []int     // the pixel of each place
 	Optimal             []float32 // the optimal value of each place, only in a maze
 
-	// What the agent is asked about.
+	// What [qta.Agent.Survey] gets: the observation and the goal at each place, and an
+	// observation at the start with its desired goal.
 	observations, goals [][]float64
 	start, desired      []float64
 }
 
-// A snapshot holds what an agent makes of each place after a step.
+// A snapshot holds what an agent computes for each place after a step of its training.
 type snapshot struct {
 	Step                          int
 	Value, Deviation, Probability []float32
@@ -39,7 +40,7 @@ type snapshot struct {
 
 const (
 	perCell       = 10     // places along each side of a maze's cell
-	mostPoints    = 10_000 // bounds the places, and with them the time of a snapshot
+	mostPoints    = 10_000 // places of a grid, because a snapshot takes time for each
 	mostSnapshots = 8
 )
 
@@ -49,7 +50,7 @@ func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *gri
 		return mazeGrid(m, p.Discount)
 	}
 	g := &grid{Width: sketch.Width, Height: sketch.Height}
-	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500) // the side of one of about 2500 pixels
+	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500) // the side of a pixel, for about 2500 pixels in all
 	g.Cols = max(1, int(math.Round(g.Width/pixel)))
 	g.Rows = max(1, int(math.Round(g.Height/pixel)))
 	for k := 0; k < g.Cols*g.Rows && ctx.Err() == nil; k++ {
@@ -128,9 +129,9 @@ func (g *grid) take(a *qta.Agent) snapshot {
 	}
 }
 
-// thinSnapshots keeps the latest snapshot and those of evaluations 1, 2, 4, 8 and so
-// on, because learning is fast at first. If there are too many, it drops the earliest.
-// Which ones it keeps depends only on the step of the latest.
+// thinSnapshots keeps the latest snapshot and those of evaluations 1, 2, 4, 8 and so on,
+// because learning is fast at first. If there are too many, it drops the earliest. The step
+// of the latest snapshot alone decides which ones stay.
 func thinSnapshots(snapshots []snapshot, every int) []snapshot {
 	last := snapshots[len(snapshots)-1].Step
 	left := slices.DeleteFunc(snapshots, func(s snapshot) bool {
@@ -150,8 +151,8 @@ func (g *grid) failure(s *snapshot) []float32 {
 	return x
 }
 
-// firstPanel is the environment step of the first row of the paper's figure. Before it an
-// agent has hardly learned, and its values are near 0, higher than all later ones.
+// firstPanel is the environment step of the first row of the paper's figure. Earlier, an
+// agent has hardly learned, so its values are still near 0, higher than at all later steps.
 const firstPanel = 5000
 
 // figure5Numbers returns what a record keeps of the figure. It uses the snapshots from
@@ -223,9 +224,9 @@ func short(x []float64) []float32 {
 	return y
 }
 
-// uncertaintyName returns the name and the unit of an agent's uncertainty. Disagreement of
-// Q-values has the unit of rewards; all others have the unit of observations, which is
-// known only in mazes.
+// uncertaintyName returns the name and the unit of an agent's uncertainty. If the
+// uncertainty is the disagreement of Q-values, its unit is that of rewards. Any other
+// uncertainty has the unit of observations, which is known only in mazes.
 func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	name = "uncertainty"
 	if p.Uncertainty == "pun" {
@@ -239,7 +240,7 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	return name, unit
 }
 
-// A panel is a column of the figure. It shows a number of every place, or the sampled
+// A panel is a column of the figure. It shows one number for each place, or the sampled
 // goals if numbers is nil.
 type panel struct {
 	name, unit string
@@ -249,7 +250,8 @@ type panel struct {
 }
 
 // panels returns the columns of a snapshot. A column has the same scale in all snapshots,
-// except for deviation and probability. Value and optimal value share their scale.
+// but deviation and probability have their own scale in each. Value and optimal value share
+// their scale.
 func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	zero := []float32{0}
 	values := [][]float32{s.grid.Optimal}
@@ -356,9 +358,9 @@ func (s *state) drawSamples(d *draw.Drawing, shot *snapshot, plan plan) int {
 	return len(times)
 }
 
-// image returns an image with a pixel for each place's number. If the numbers are
-// sparse, image leaves out zeros, and draws each nonzero number also over the pixels around
-// its own, so that it can be seen. Where two numbers overlap, the larger is on top.
+// image returns an image with a pixel for each place's number. If the numbers are sparse,
+// image leaves out zeros. So that a nonzero number can be seen, it also colors the pixels
+// around its place. Where two numbers overlap, the larger is on top.
 func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Paletted {
 	m := image.NewPaletted(image.Rect(0, 0, g.Cols, g.Rows), draw.Viridis)
 	around := 0

@@ -9,10 +9,10 @@ import (
 	"qta"
 )
 
-// A Fingerprint holds what an environment answered in one episode, always with the same
-// generator and actions. A row has a state's observation, achieved and desired
-// goal, and last the reward, or -0.5 where rounding could change the reward. A maze has no
-// fingerprint, because its map is compared.
+// A Fingerprint holds what an environment answered in one episode. The generator and the
+// actions of this episode are the same each time. A row has a state's observation, achieved
+// goal and desired goal. The reward follows, or -0.5 where rounding could change the
+// reward. A maze has no fingerprint, because its map is compared.
 type Fingerprint [][]float64
 
 // fingerprint plays the episode of a [Fingerprint] for so many steps, or until a state
@@ -51,10 +51,10 @@ func (f Fingerprint) states(n int) (states [][]float64) {
 	return states
 }
 
-// Difference says where here differs from f by more than another machine's rounding
-// explains ([qta.FirstJump]). It returns "" if there is no such difference, or if one of
-// the two is empty. It compares the rewards of all states that agree, except where
-// rounding could change one.
+// Difference says where the fingerprint here differs from f by more than another machine's
+// rounding explains ([qta.FirstJump]). It returns "" if there is no such difference, or if
+// one of the two is empty. It compares the rewards of all states that agree, but leaves out
+// rewards that rounding could change.
 func (f Fingerprint) Difference(here Fingerprint) string {
 	n := min(len(f), len(here))
 	for t := range n {
@@ -145,9 +145,9 @@ func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
 	return some
 }
 
-// disagreement says where two instances are not the same environment, or returns "". It
-// compares what Reward returns for the same goals. If an episode begins alike in both, it
-// also compares the steps that follow.
+// disagreement says how the environments for training and for evaluation differ, or returns
+// "". It compares what Reward returns for the same goals. If an episode begins alike in
+// both, it also compares the steps that follow.
 func disagreement(training, evaluation qta.Env, horizon int) string {
 	there := fingerprint(training, horizon)
 	here := fingerprint(evaluation, horizon)
@@ -167,8 +167,8 @@ func disagreement(training, evaluation qta.Env, horizon int) string {
 	return there.Difference(here)
 }
 
-// askedGoals is the number of goals whose rewards are counted. They are spread evenly over
-// those achieved in a run.
+// askedGoals is the number of achieved goals for which function rewards counts rewards.
+// Their steps are spread evenly over a run.
 const askedGoals = 64
 
 // goalsAfter returns goal k of the askedGoals, and the goals achieved in the 50 steps after
@@ -183,8 +183,9 @@ func goalsAfter(a *qta.Agent, k int) (goal []float64, after [][]float64) {
 	return a.Achieved(i), after
 }
 
-// rewards counts, for each of the askedGoals, how many rewards are -1 between it and the
-// goals after it. It counts both directions: each goal achieved with the other desired.
+// rewards returns a count for each of the askedGoals. It pairs this goal with each goal
+// that [goalsAfter] returns, takes one as achieved and the other as desired, and then the
+// other way around. The count says how many of these rewards are -1.
 func rewards(env qta.Env, a *qta.Agent) (counts []int) {
 	for k := range askedGoals {
 		x, after := goalsAfter(a, k)
@@ -197,8 +198,9 @@ func rewards(env qta.Env, a *qta.Agent) (counts []int) {
 	return counts
 }
 
-// rewardsChanged reports whether the counts of rewards differ from was, the earlier counts,
-// by more than the number of rewards that rounding could change.
+// rewardsChanged reports whether the reward of some goals has changed. was holds the
+// earlier result of function rewards. A count may differ by as many rewards as rounding
+// could change.
 func rewardsChanged(env qta.Env, a *qta.Agent, was []int) bool {
 	now := rewards(env, a)
 	if len(was) != len(now) {

@@ -2,9 +2,9 @@
 // resumes, logs, saves and stops, and leaves a page to look at.
 //
 // A run is in one file, agent.qta. It holds the agent with its replay and log, and
-// everything else that the laboratory needs. The laboratory makes the other files from it
-// at each save, and again when the run's command is repeated: a page report.html
-// with its pictures, log.csv, and run.json, which a report on many runs reads.
+// everything else that the laboratory needs. From it the laboratory makes the other files:
+// a page report.html with its pictures, log.csv, and run.json, which a report on many runs
+// reads. It makes them at each save, and again when the run's command is repeated.
 package lab
 
 import (
@@ -42,9 +42,9 @@ type Options struct {
 	Rollouts  int  // of one evaluation; 0 is 20
 	Continue  bool // go on after the first perfect evaluation
 
-	// Unchecked trains although CheckEnv refuses the environment, or the environments for
-	// training and for evaluation differ. Even so, the run continues later only in an
-	// environment that answers as at the run's start.
+	// Unchecked trains even if CheckEnv refuses the environment, or if the environments for
+	// training and for evaluation differ. But a run with Unchecked, too, can be continued only
+	// in an environment that answers as it did at the run's start.
 	Unchecked bool
 
 	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
@@ -54,13 +54,14 @@ type Options struct {
 	Warn func(line string) // reports what looks wrong; nil prints to standard error
 
 	// If not nil, AfterStep is called after each environment step. If not nil,
-	// AfterEvaluation is called after each evaluation, with the speed in environment steps
-	// per second; Say then does not report evaluations.
+	// AfterEvaluation is called after each evaluation in place of Say, with the speed in
+	// environment steps per second.
 	AfterStep       func(step int)
 	AfterEvaluation func(e qta.Evaluation, speed float64)
 }
 
-// ErrStopped is wrapped by the error of a run that was stopped; the same call continues it.
+// ErrStopped is wrapped by the error that [Train] returns for a stopped run. The same call
+// continues the run.
 var ErrStopped = errors.New("the run was stopped and saved")
 
 // Train trains the run in o.Dir until its limits, the end of ctx or a failure. If the
@@ -73,10 +74,10 @@ var ErrStopped = errors.New("the run was stopped and saved")
 // run's first step [qta.CheckEnv] plays some episodes in both, unless evaluation is a maze
 // or o.Unchecked is set.
 //
-// The error is an [InputError] for mistakes in o and in the directory and a [UseError]
-// if another process works on the run. It wraps [ErrStopped] if ctx ended the
-// work; otherwise it is what Agent.Train or the file system returned. Once training has
-// begun, run.json says how the run stands, unless that file could not be written.
+// The error is an [InputError] for a mistake in o or in the directory, or a [UseError] if
+// another process works on the run. It wraps [ErrStopped] if ctx ended the work; otherwise
+// it is what Agent.Train or the file system returned. Once training has begun, run.json
+// says how the run stands, unless that file could not be written.
 func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 	o.complete()
 	if err := o.Check(env); err != nil {
@@ -146,7 +147,7 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 	return s.saveAgent()
 }
 
-// compare refuses an environment for training that is not the one for evaluation.
+// compare refuses environments for training and for evaluation that answer differently.
 func (s *session) compare(ctx context.Context, env qta.Env) error {
 	const what = "Comparing the environments for training and for evaluation"
 	there := s.watch(ctx, env, what)
@@ -239,14 +240,14 @@ type session struct {
 	state  *state
 	record *Record
 	found  *Record         // the record that was there at the start, or nil
-	stale  map[string]bool // files that once could not be written; true until a later save writes them
+	stale  map[string]bool // true for a file that the latest save could not write; false once a save has written it again
 
 	untrained   bool          // the policy solved the task before it had learned
-	evaluatedAt time.Time     // the latest evaluation, at first the start of training
-	evaluated   int           // step of that evaluation
-	savedAt     time.Time     // the latest save, at first the start of training
-	saved       int           // step of that save
-	cost        time.Duration // how long it took
+	evaluatedAt time.Time     // when the latest evaluation was; at first, when training began
+	evaluated   int           // the step of that evaluation
+	savedAt     time.Time     // when the latest save was; at first, when training began
+	saved       int           // the step of that save
+	cost        time.Duration // how long that save took
 }
 
 // newSession begins a run in a directory, or continues the one that it holds.
@@ -294,7 +295,7 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 		env:     evaluation,
 		agent:   run.Agent,
 		state:   run.state,
-		record:  NewRecord(run.Run, o.limits(), o.Threads), // not id, whose parameters without effect may differ
+		record:  NewRecord(run.Run, o.limits(), o.Threads), // not id, where parameters without effect may differ
 		found:   found,
 		stale:   map[string]bool{},
 	}, err
@@ -348,8 +349,8 @@ func (s *session) reached() bool {
 	return s.agent.Steps() >= s.Steps || !s.Continue && s.agent.SolvedAt() > 0
 }
 
-// redraw ends a call of Train that finds the limits reached already: it makes all files
-// again.
+// redraw makes all files of a run again. Train calls it, instead of training, for a run
+// that has reached its limits already.
 func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
 	if at != s.Steps && at != s.agent.SolvedAt() {
@@ -388,8 +389,8 @@ func (s *session) redraw(ctx context.Context) error {
 	return nil
 }
 
-// recorded reports whether the record that was found describes this run with the agent as
-// it is now.
+// recorded reports whether the record that the session found at its start describes this
+// run and its agent as it is now.
 func (s *session) recorded() bool {
 	if !s.foundSame() {
 		return false
@@ -415,7 +416,7 @@ func (s *session) foundSame() bool {
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
-	if err := s.saveAll(); err != nil { // fails now, not after work that is then lost
+	if err := s.saveAll(); err != nil { // if it cannot save, the run fails now and not after hours of training
 		return err
 	}
 	s.tryUntrained(ctx)
@@ -566,7 +567,8 @@ func (s *session) saveAll() error {
 	return err
 }
 
-// end writes into the record how the run has ended. ctx can stop end between two rollouts.
+// end writes into the record how the run has ended. It plays rollouts, and returns between
+// two of them if ctx is done.
 func (s *session) end(ctx context.Context) error {
 	success, err := s.heldOut(ctx)
 	if err == nil && s.agent.FoundAt() == 0 {
@@ -585,7 +587,8 @@ func (s *session) end(ctx context.Context) error {
 }
 
 // heldOut returns the success in rollouts that had no part in training or in deciding when
-// training ends. If the record that was found has this success, they are not played again.
+// training ends. It does not play them again if the session found a record of this agent
+// that has their success.
 func (s *session) heldOut(ctx context.Context) (float64, error) {
 	if s.recorded() && s.found.Outcome.HeldOut != nil && s.found.Outcome.HeldOutRollouts == HeldOut {
 		return *s.found.Outcome.HeldOut, nil
@@ -598,7 +601,8 @@ func (s *session) heldOut(ctx context.Context) (float64, error) {
 	return e.Success, err
 }
 
-// fail writes a failure into the record, if it can, and adds to err which save remains.
+// fail writes a failure into the record, if it can. It returns err, with the step of the
+// save that remains.
 func (s *session) fail(err error) error {
 	s.record.State = Failed
 	s.record.Outcome.Message = words.Bare(err)
@@ -631,8 +635,8 @@ func (s *session) draw() error {
 	return s.derive(RecordFile, r.Encode()) // last, because it may say that the run has ended
 }
 
-// derive writes a file that is made from agent.qta. If that fails, the run goes on, unless
-// the disk is full: then agent.qta could not be saved either.
+// derive writes a file that is made from agent.qta. If that fails, the run goes on. Only a
+// full disk ends the run, because then agent.qta could not be saved either.
 func (s *session) derive(name string, data []byte) error {
 	err := s.dir.write(name, data)
 	_, warned := s.stale[name]

@@ -22,7 +22,7 @@ var pageText string
 //go:embed page.css
 var pageCSS string
 
-// A view is what there is to see of a run.
+// A view holds what the page and the pictures show of a run.
 type view struct {
 	Record *Record
 	Story  string
@@ -32,7 +32,7 @@ type view struct {
 	// For the template.
 	Style      template.CSS
 	Moving     *draw.Drawing // the animation; nil if the environment is no Sketcher
-	Figure5    *draw.Drawing // nil if the environment is no Surveyor; only a maze's shows optimal values
+	Figure5    *draw.Drawing // nil if the environment is no Surveyor; in a maze it also shows optimal values
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
 	Charts     []chart
@@ -117,7 +117,8 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 	return table
 }
 
-// lossUnit returns the predictive loss's unit, where an observation's is known.
+// lossUnit returns the unit of the predictive loss, or "" if it has none or the unit of
+// observations is not known.
 func (id Identity) lossUnit() string {
 	switch {
 	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble": // an ensemble's loss is a log-likelihood
@@ -198,9 +199,9 @@ const (
 	holdTime  = 3.0 // how much longer the last frame stays
 )
 
-// film draws the training as an animation: how goals spread, and how rollouts of
-// the policy end. The animation is in CSS, and a browser whose reader asks for less motion
-// leaves it out. Without the animation the drawing is the last frame with all goals.
+// film draws the training as an animation: how goals spread, and how rollouts of the policy
+// end. The animation is in CSS. For a reader who asks for less motion the browser leaves it
+// out, and the drawing is the last frame with all goals.
 func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	const top = 20
 	goals, err := s.goals(a)

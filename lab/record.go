@@ -31,15 +31,15 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
-	Apart   string   `json:"-"`     // when Train ends a run: where desired goals lie but the agent never was
-	Path    string   `json:"-"`     // where Collect has found it: the run's directory, or a file by itself
+	Apart   string   `json:"-"`     // at a run's end: in which components of a goal the agent never met the desired goals
+	Path    string   `json:"-"`     // where Collect found it: a run's directory, or a file outside of one
 }
 
 // recordFormat is the version of run.json.
 const recordFormat = 2
 
-// The states of a run. If a run is Running and no process holds its lock, it
-// was killed.
+// The states of a run. A run was killed if its state is Running but no process holds its
+// lock.
 const (
 	Running  = "running"
 	Stopped  = "stopped"  // by a signal
@@ -51,9 +51,9 @@ const (
 // An Identity holds everything that decides what a run computes. It never changes.
 type Identity struct {
 	Version     string     `json:"version"`       // of the algorithm
-	Environment string     `json:"environment"`   // its name; a new name is another run, even with the same Map
+	Environment string     `json:"environment"`   // its name; under another name it is another run, even with the same Map
 	Map         []string   `json:"map,omitempty"` // of a maze, line by line
-	Set         string     `json:"preset"`        // what Params were called then; only Params count
+	Set         string     `json:"preset"`        // the name of Params; Differences ignores it and compares Params
 	Params      qta.Params `json:"parameters"`
 	Seed        uint64     `json:"seed"`
 	EvalEvery   int        `json:"eval_every"`
@@ -70,17 +70,17 @@ type Limits struct {
 	Stop  string `json:"stop"` // StopSolved or StopNever
 }
 
-// When a run ends before its budget: at its first perfect evaluation, or never.
+// StopSolved ends a run at its first perfect evaluation. StopNever ends it only at its budget.
 const StopSolved, StopNever = "solved", "never"
 
-// Program describes the program that trained last.
+// Program describes the program that trained the run last.
 type Program struct {
 	Revision string            `json:"revision"`
 	Go       string            `json:"go"`
 	Build    map[string]string `json:"build"` // the settings that can change arithmetic
 }
 
-// Machine describes the machine on which it trained.
+// Machine describes the machine on which the run was trained last.
 type Machine struct {
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
@@ -95,7 +95,7 @@ func (m Machine) String() string {
 // An Outcome says how far a run has come.
 type Outcome struct {
 	Steps    int    `json:"steps"`
-	FoundAt  int    `json:"found_at"`  // the step of training that first ended at the environment's goal, or 0
+	FoundAt  int    `json:"found_at"`  // the first step of training that ended at the environment's goal, or 0
 	HalfAt   int    `json:"half_at"`   // the step of the first evaluation at 0.5 or more, or 0
 	SolvedAt int    `json:"solved_at"` // the step of the first perfect evaluation, or 0
 	Digest   string `json:"digest"`    // of the networks
@@ -113,16 +113,19 @@ type Outcome struct {
 func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
 
 // Figure5 puts into numbers what section 4 of the paper says about Figure 5. Each number is
-// positive if the run agrees. They use the snapshots from step 5,000 on, where the paper's
-// figure begins, if there are two.
+// positive if the run agrees. The paper's figure begins at step 5,000, so only
+// snapshots from there on are used, or all if these are fewer than two.
 type Figure5 struct {
-	ValueGrowth     float64 `json:"value_growth"`      // of the mean value, from the first snapshot to the last
-	ErrorFall       float64 `json:"error_fall"`        // of the values' mean absolute error, likewise
-	ErrorByDistance float64 `json:"error_by_distance"` // correlation of error and distance from the start, in the last
+	ValueGrowth float64 `json:"value_growth"` // of the mean value, from the first snapshot to the last
+	ErrorFall   float64 `json:"error_fall"`   // of the values' mean absolute error, likewise
+
+	// In the last snapshot: the correlation of a place's error with minus its optimal value,
+	// which grows with the distance from the start.
+	ErrorByDistance float64 `json:"error_by_distance"`
 
 	// Means over the snapshots.
 	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability and deviation
-	GoalDistance    float64 `json:"goal_distance"`     // mean optimal value of all places, minus that of sampled goals
+	GoalDistance    float64 `json:"goal_distance"`     // mean optimal value of all places, minus the mean of sampled goals
 }
 
 // Defaults of all runs, and bounds.
@@ -135,7 +138,7 @@ const (
 	MaxSteps = 100_000_000
 )
 
-// A Curve is the log of a run, in run.json a row of numbers for each evaluation.
+// A Curve is the log of a run. In run.json it has a row of numbers for each evaluation.
 type Curve []qta.Evaluation
 
 // columns name the numbers of a row, in run.json and log.csv.
@@ -236,8 +239,8 @@ func (r *Record) Steps() float64 {
 
 func (id Identity) mapText() string { return strings.Join(id.Map, "\n") + "\n" }
 
-// NewMaze returns the maze of a run in a maze. It panics if Map is no maze's; reading a
-// record or an agent has checked that.
+// NewMaze returns the maze of a run in a maze. It panics if Map is not the map of a maze.
+// A Map that comes from a record or an agent has been checked.
 func (id Identity) NewMaze() *qta.Maze {
 	m, err := qta.ParseMaze(id.mapText())
 	if err != nil {
@@ -329,18 +332,18 @@ func distinct(name string) string {
 	return name + " (" + spelled + ")"
 }
 
-// Same reports whether two records may be of the same run. Their identities must already
-// agree in everything but seed and fingerprint.
+// Same reports whether two records may be of the same run. Of their identities it compares
+// only seed and fingerprint; the caller has to know that the rest agrees.
 func (r *Record) Same(other *Record) bool {
 	a, b := r.Outcome, other.Outcome
 	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.Difference(other.Run.Fingerprint) == "" &&
 		(a.Steps != b.Steps || a.Digest == b.Digest)
 }
 
-// Command returns a command line that repeats the run. If [Identity.Named] is
-// false, the command reads the map from a file whose name is Environment with .txt. No
-// command repeats a run in an environment that is not a maze, with a user's own curriculum,
-// or with another number of rollouts than the command's; then Command returns "".
+// Command returns a command line that repeats the run. If [Identity.Named] is false, the
+// command reads the map from a file whose name is Environment with .txt. Command returns ""
+// if no command can repeat the run, because its environment is not a maze, because a user's
+// own curriculum chose its goals, or because its number of rollouts is not [Rollouts].
 func (r *Record) Command() string {
 	id, l := r.Run, r.Limits
 	if len(id.Map) == 0 || id.Own || id.Rollouts != Rollouts {
@@ -456,7 +459,7 @@ func sealed(body []byte) []byte {
 	return fmt.Appendf(slices.Clip(body), "%s%x\"%s", sealBefore, sum, recordEnd)
 }
 
-// unsealed returns the text of the same record without a seal.
+// unsealed returns the text of a record without a seal.
 func unsealed(body []byte) []byte { return append(slices.Clip(body), recordEnd...) }
 
 // decodeRecord reads the text of a run.json.
@@ -469,8 +472,8 @@ func decodeRecord(data []byte) (*Record, error) {
 		return nil, errors.New("damaged or edited: its checksum is wrong")
 	}
 
-	// A parameter that a record does not name is newer than the record. Before it existed,
-	// all runs behaved as with its value in Paper.
+	// If a record does not name a parameter, the parameter is newer than the record. Runs
+	// without this parameter behaved as with its value in Paper.
 	r := &Record{Run: Identity{Params: qta.Paper()}}
 	d := json.NewDecoder(bytes.NewReader(unsealed(body)))
 	d.DisallowUnknownFields()
@@ -549,7 +552,7 @@ type Collection struct {
 // Collect reads the records of all runs within directories. In a run's directory it reads
 // run.json and looks no further; elsewhere it reads files NAME.json. It lists as skipped
 // what it cannot use: damaged records, records of another version, and directories that
-// cannot be read. Only a path that leads nowhere is an error.
+// cannot be read. It returns an error only if [os.Stat] fails for one of dirs.
 func Collect(dirs []string) (*Collection, error) {
 	c := &Collection{}
 	for _, dir := range dirs {
@@ -572,8 +575,10 @@ func Collect(dirs []string) (*Collection, error) {
 	return c, nil
 }
 
-// visit looks at a directory. named says that it was given to Collect, so that its name may
-// begin with a dot. visit returns [filepath.SkipDir] unless Collect has to look inside.
+// visit reads the run in a directory. If there is none, it returns nil, and Collect looks
+// inside. If there is one, or if the directory's name begins with a dot, visit returns
+// [filepath.SkipDir]. A dot does not matter if named says that Collect was given this
+// directory.
 func (c *Collection) visit(dir string, named bool) error {
 	record := filepath.Join(dir, RecordFile)
 	agent := filepath.Join(dir, AgentFile)

@@ -24,8 +24,8 @@ type Sketcher interface {
 	Place(goal []float64) (x, y float64)
 }
 
-// A Surveyor is a Sketcher that also knows which state is at a place. Its runs
-// have the paper's Figure 5: what the agent makes of every place.
+// A Surveyor is a Sketcher that also knows which state is at a place. Its runs have the
+// paper's Figure 5, which shows the agent's value and uncertainty at every place.
 type Surveyor interface {
 	Sketcher
 
@@ -34,8 +34,8 @@ type Surveyor interface {
 	StateAt(x, y float64) (observation, goal []float64, ok bool)
 }
 
-// A Sketch is a picture of an environment in a unit of its own: x from 0 to
-// Width to the right, y from 0 to Height downwards.
+// A Sketch is a picture of an environment, in a unit of the environment's choice. x runs to
+// the right from 0 to Width, and y downwards from 0 to Height.
 type Sketch struct {
 	Width, Height float64
 	Shapes        []Shape // drawn in this order
@@ -56,8 +56,8 @@ const (
 	Wall  Kind = "wall"
 	Floor Kind = "floor" // free space, drawn over a wall
 	Start Kind = "start" // where episodes start
-	Goal  Kind = "goal"  // where their desired goals are
-	Near  Kind = "near"  // an outline: how near a goal counts as reached
+	Goal  Kind = "goal"  // where the desired goals of episodes are
+	Near  Kind = "near"  // an outline, within which the goal counts as reached
 )
 
 // Box returns a rectangle.
@@ -125,7 +125,7 @@ func (e *mazeEnv) Sketch() Sketch {
 // middle returns the place of a cell's middle.
 func (e *mazeEnv) middle(at [2]float64) (x, y float64) { return e.Place(at[:]) }
 
-// floors returns a box for each run of free cells in a row.
+// floors returns a box for each unbroken stretch of free cells in a row.
 func (e *mazeEnv) floors(row int) (boxes []Shape) {
 	for col := 0; col < e.maze.Cols(); col++ {
 		n := 0
@@ -157,7 +157,8 @@ func DrawMaze(m *qta.Maze, name string) []byte {
 	return d.File()
 }
 
-// A plan places a sketch in a drawing, with scale pixels for a unit of the sketch.
+// A plan says where a sketch lies in a drawing. Its scale is the length of a
+// unit of the sketch, in pixels.
 type plan struct {
 	sketch *Sketch
 	x, y   float64 // of the sketch's upper left corner
@@ -167,8 +168,8 @@ type plan struct {
 // planMargin is the space around a sketch, in pixels, for dots at its edge.
 const planMargin = 4
 
-// newPlan fits a sketch into a box: at its upper side, which is at y, and centered between
-// left and right.
+// newPlan fits a sketch into a box of a drawing. y is the box's upper side, at which the
+// sketch begins. Between left and right the sketch is centered.
 func newPlan(s *Sketch, y, width, height float64) plan {
 	scale := min((width-2*planMargin)/s.Width, (height-2*planMargin)/s.Height)
 	left := float64((width - float64(scale*s.Width)) / 2)
@@ -246,8 +247,8 @@ func (p plan) letters(d *draw.Drawing) {
 }
 
 // rollout draws a rollout as a line. If it ends at its goal, it is blue and ends in a disc.
-// Otherwise it is in ink, a color that no time has, and ends in a square. If the sketch has
-// no shape Goal, a ring marks the rollout's goal.
+// Otherwise it has the color of ink, which no goal in the animation has, and ends in a
+// square. If the sketch has no shape Goal, a ring marks the rollout's goal.
 func (p plan) rollout(d *draw.Drawing, r rollout) {
 	isGoal := func(s Shape) bool { return s.Kind == Goal }
 	if !slices.ContainsFunc(p.sketch.Shapes, isGoal) {

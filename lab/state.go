@@ -13,9 +13,10 @@ import (
 	"qta"
 )
 
-// A state is what the laboratory attaches to an agent: what else it has to know about the
-// run, and what evaluations leave for the pictures. A state holds no time
-// and names no machine, so agent.qta has the same bytes wherever kernels round alike.
+// A state is what the laboratory attaches to an agent. It holds what the laboratory has to
+// know about the run beside the agent, and what evaluations have added to the pictures. A
+// state holds no time and names no machine, so agent.qta has the same bytes wherever
+// kernels round alike.
 type state struct {
 	Version, Environment string
 	Map                  []string `json:",omitempty"`
@@ -29,7 +30,7 @@ type state struct {
 	Frames    []frame    `json:",omitempty"` // of the animation
 	Snapshots []snapshot `json:",omitempty"` // of Figure 5
 
-	// What the environment says, which is not saved. Each process asks the environment again.
+	// The environment's answers. They are not saved, because each process asks again.
 	sketcher Sketcher // nil if the environment is no Sketcher
 	sketch   Sketch
 	grid     *grid // the places of Figure 5; nil if the environment is no Surveyor
@@ -111,7 +112,7 @@ func (s *state) outside(sizes qta.Sizes) string {
 	return ""
 }
 
-// identity returns what decides the run of an agent with this state.
+// identity returns the [Identity] of the run that has this agent and this state.
 func (s *state) identity(a *qta.Agent) Identity {
 	return Identity{
 		Version:     s.Version,
@@ -128,8 +129,8 @@ func (s *state) identity(a *qta.Agent) Identity {
 	}
 }
 
-// readState returns the state that is attached to an agent, and attaches in its place what
-// the user's curriculum had attached.
+// readState returns the state that is attached to an agent. In place of the state it
+// attaches again what the user's curriculum had attached.
 func readState(a *qta.Agent) (*state, error) {
 	s := new(state)
 	if len(a.Attachment()) == 0 {
@@ -157,8 +158,8 @@ func (s *state) attach(a *qta.Agent) {
 	a.Attach(data)
 }
 
-// behind reports whether the pictures lack the evaluation after the latest step, because a
-// signal came before they were made.
+// behind reports whether the latest step had an evaluation that the pictures lack. That
+// happens if a signal comes between the evaluation and its pictures.
 func (s *state) behind(a *qta.Agent) bool {
 	log := a.Evaluations()
 	if s.sketcher == nil || len(log) == 0 || log[len(log)-1].Step < a.Steps() {
@@ -290,9 +291,9 @@ func checkState(a *qta.Agent, observation, goal []float64) error {
 	return &qta.EnvError{Step: a.Steps(), Problem: "StateAt returned an observation and a goal " + problem}
 }
 
-// thinFrames keeps the frame of every evaluation. If there are too many, it keeps only every
-// second, or every fourth, and so on, and the latest. Which ones it keeps depends only on
-// the step of the latest.
+// thinFrames keeps the frame of every evaluation. If there are too many, it keeps the
+// latest and of the others only every second, or every fourth, and so on. The step of the
+// latest frame alone decides which ones stay.
 func thinFrames(frames []frame, every int) []frame {
 	last := frames[len(frames)-1].Step
 	stride := every

@@ -118,9 +118,8 @@ func (r *Record) Hint() string {
 	return what + r.Apart + see
 }
 
-// unvisited names the components of a goal that keep the agent from all desired goals: in
-// such a component the range of the goals does not meet the range where the agent was. It
-// returns "" if there is none.
+// unvisited names the components of a goal in which the range of the desired goals and the
+// range of the achieved goals do not overlap. It returns "" if there is no such component.
 func unvisited(a *qta.Agent, env *watched) (string, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var desired [][]float64

@@ -11,12 +11,13 @@ import (
 )
 
 // A watched environment is for work that takes no context, such as [qta.CheckEnv]. Once ctx
-// is done it begins no episode: Reset returns an empty state, which ends the work as a
-// broken environment does. If the work takes long, it says once what is going on.
+// is done, Reset begins no episode but returns an empty state. The work then ends as with a
+// broken environment. If the work takes long, the watched environment says once what is
+// going on.
 type watched struct {
 	qta.Env
 	ctx      context.Context
-	what     string // is going on
+	what     string // the work that is going on
 	say      func(line string)
 	begun    time.Time
 	episodes int
@@ -26,7 +27,7 @@ type watched struct {
 // patience is how long work may take without a word.
 const patience = 2 * time.Second
 
-// watch returns env, watched during the work that what describes.
+// watch returns env as a watched environment. The argument what describes the work.
 func (o *Options) watch(ctx context.Context, env qta.Env, what string) *watched {
 	return &watched{Env: env, ctx: ctx, what: what, say: o.Say, begun: time.Now()}
 }

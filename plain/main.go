@@ -6,7 +6,7 @@
 //
 // trains an agent on the maze 1U5, a square wave with one bend, and prints every
 // 1,000 steps how the agent fares. The flags are -maze, -steps, -seed and -full.
-// Without -full the sizes are smaller than the paper's.
+// Without -full the networks, the batches and N are smaller than the paper's.
 //
 // This file is the algorithm; the rest of the repository is efficiency,
 // comparison and tools. Read the file downwards: the table and the training loop
@@ -16,7 +16,7 @@
 //
 // The paper displays eight formulas without numbers; here they are Equations 1 to
 // 8, in order of appearance. A mark such as (R20) stands where the paper leaves a
-// choice open, and one such as (D1) where the code departs from the paper's text.
+// choice open. A mark such as (D1) stands where the code departs from the paper's text.
 // Package qta gives the reasons, under the same marks.
 package main
 
@@ -40,7 +40,8 @@ import (
 
 // The appendix: the table.
 
-// A table has every number of the method. The comments in paper, below, explain them.
+// A table has every number of the method. The comments of the function paper, below,
+// explain them.
 type table struct {
 	batch, hidden, layers, critics, actions, candidates, horizon int
 	initialSteps, learningStarts, normalizerDraws, βSteps        int
@@ -53,7 +54,7 @@ type table struct {
 	askCandidate, prioritized bool
 }
 
-// paper returns the paper's numbers, and the others that the method needs.
+// paper returns the paper's numbers, and numbers that the method needs but the paper lacks.
 func paper() table {
 	return table{
 		// The appendix, in its order.
@@ -83,8 +84,8 @@ func paper() table {
 		// In Equation 5 the critics' input g is the candidate itself, as in the authors' code
 		// (D3). Section 3.2 has the environment's goal there, "though the prediction is
 		// learned to be agnostic to the choice of goal". But the prediction does depend on
-		// the goal: with the environment's, and N = 1000, none of three agents solved the
-		// M-maze 8x5 in 40,000 steps.
+		// the goal: with the environment's goal, and N = 1000, none of three agents solved
+		// the M-maze 8x5 in 40,000 steps.
 		askCandidate: true,
 
 		// The paper has no numbers for these. All but N are from the authors' code.
@@ -206,8 +207,8 @@ func newAgent(t table, maze []string, seed uint64) *agent {
 	return a
 }
 
-// trainStep moves the dot by one step and then, after the first learningStarts
-// steps, updates every network once (R1). An episode has T steps, even if goals
+// trainStep moves the dot by one step. Then it updates every network once (R1),
+// but not in the first learningStarts steps. An episode has T steps, even if goals
 // are reached before its end.
 func (a *agent) trainStep() {
 	episodeBegins := a.step%a.horizon == 0
@@ -266,7 +267,7 @@ func (a *agent) explore(action point) point {
 	return action
 }
 
-// update takes one step of every network, on one minibatch.
+// update trains every network by one step, on one minibatch.
 func (a *agent) update() {
 	a.draw()    // fills the minibatch: section 3.3
 	a.targets() // sets y of each sample: Equation 1
@@ -310,8 +311,8 @@ type sample struct {
 //	y = r + γ min over i in M of Q_targ,i(s', a', g)    a' = π_targ(s', g)
 //
 // No state is terminal: y keeps its second term at the goal and at an episode's end
-// (R8). Each y is clipped to [-1/(1-γ), 0], which has all discounted sums of rewards -1
-// and 0 (D26).
+// (R8). Each y is clipped to [-1/(1-γ), 0], the range of discounted sums of rewards that
+// are -1 or 0 (D26).
 func (a *agent) targets() {
 	// M is {i, j}, where j is one of the critics other than i.
 	rng := &a.chance.learning
@@ -418,9 +419,9 @@ func (a *agent) learnPolicy() {
 	a.policy.adam(a.actorRate, a.actorRate) // one rate for all, as there is no head
 }
 
-// deviation returns how far apart the heads' predictions of one s' are: for each
-// component their standard deviation, and of these the mean over the components
-// (D27, R16). predictions has one element for each head.
+// deviation returns how far apart the heads' predictions of one s' are: the mean, over
+// the components of s', of the predictions' standard deviation (D27, R16). predictions
+// has one element for each head.
 func deviation(predictions [][]float32) float64 {
 	G := float64(len(predictions))
 	sum := 0.0 // of the standard deviations
@@ -467,10 +468,10 @@ func (a *agent) setGoal(first bool) {
 	a.goalsSet++
 }
 
-// drawCandidates returns the states of all transitions (R24), or of N random ones if
-// there are more, none taken twice (R118). To draw N, each transition in turn is
-// taken with a probability: how many are still wanted, divided by how many are to
-// come.
+// drawCandidates returns the states of all transitions (R24). If there are more than N,
+// it returns the states of N random ones, none taken twice (R118). To draw these, it
+// takes each transition in turn with the probability wanted/toCome: how many it still
+// wants, divided by how many are still to come.
 func (a *agent) drawCandidates() (candidates []point) {
 	n := len(a.replay)
 	N := a.candidates
@@ -544,8 +545,8 @@ func goalProbabilities(ε []float64, m, b float64) []float64 {
 }
 
 // pick draws an index with the probabilities p, given a uniform u: the first index at
-// which the running sum of p exceeds u. The last positive p is picked if rounding
-// leaves the whole sum at u or below.
+// which the running sum of p exceeds u. If rounding leaves the whole sum at u or below,
+// pick returns the index of the last positive p.
 func pick(p []float64, u float64) (chosen int) {
 	for k := range p {
 		if p[k] > 0 {
@@ -588,8 +589,9 @@ func (a *agent) draw() {
 }
 
 // relabel returns the goal that transition i is replayed with. With probability
-// k/(k+1) this is where the dot arrived in step i or a later one of the same episode,
-// else the transition's own goal. It is HER's strategy "future" (R31, R32).
+// k/(k+1) this is where the dot arrived in step i or in a later step of the same
+// episode. Otherwise it is the transition's own goal. This is HER's strategy "future"
+// (R31, R32).
 func (a *agent) relabel(i int) point {
 	rng := &a.chance.replay
 	if uniform(rng) < a.hindsight/(a.hindsight+1) {
@@ -622,7 +624,7 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	β := min(1, a.β+grown)
 	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
 
-	least := powers[j] // of all powers above 0, of which this is one, as j was drawn
+	least := powers[j] // the least power above 0; powers[j] is above 0, because j was drawn
 	for _, power := range powers {
 		if power > 0 {
 			least = min(least, power)
@@ -636,7 +638,7 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 // prioritize gives each transition of the minibatch its priority: how far apart the
 // heads' predictions were, before the heads learned from the minibatch (R10). If a
 // transition is there twice, the later priority stays (R105). Before its first
-// minibatch a transition has the largest priority at the time it was stored (R33).
+// minibatch a transition has the priority that was the largest when it was stored (R33).
 func (a *agent) prioritize() {
 	for _, b := range a.minibatch {
 		p := deviation(b.predictions)
@@ -646,7 +648,7 @@ func (a *agent) prioritize() {
 }
 
 // achievable returns the candidates whose mean Q, from where the agent stands, is at
-// least c T, or all candidates if no mean Q is (R25, R26).
+// least c T (R25). If there are none, it returns all candidates (R26).
 func (a *agent) achievable(candidates []point) (kept []point) {
 	least := a.threshold * float64(a.horizon)
 	for _, g := range candidates {
@@ -699,7 +701,7 @@ func (w *world) reset(rng *rand.PCG) {
 	w.goal = w.around("G", rng)
 }
 
-// around draws a point from the region around the center of the cell with a mark.
+// around draws a point from the region around the center of the cell that has the mark.
 func (w *world) around(mark string, rng *rand.PCG) (p point) {
 	for r, row := range w.maze {
 		if c := strings.Index(row, mark); c >= 0 {
@@ -744,7 +746,7 @@ type report struct {
 	goalsReached         int     // of these
 	criticLoss, headLoss float64 // Equations 2 and 4 in the latest update, means over the critics
 	success              float64 // the share of an evaluation's rollouts that ended at the goal
-	meanReturn           float64 // the sum of a rollout's rewards, the mean over the rollouts
+	meanReturn           float64 // the mean, over the rollouts, of the sum of a rollout's rewards
 }
 
 // evaluate has the policy go, without noise, from the start region to the goal
@@ -768,8 +770,8 @@ func (a *agent) evaluate() report {
 	return r
 }
 
-// mazeNamed returns one of the paper's mazes: NU5 is the square wave of N
-// bends, N+1 corridors of five cells; HxW is the M-maze of H rows and W columns.
+// mazeNamed returns a maze of one of the paper's two kinds. NU5 is the square wave
+// with N bends and N+1 corridors of five cells. HxW is the M-maze of H rows and W columns.
 //
 //	1U5      2U5        4x5
 //	#####    #######    #######
@@ -780,7 +782,7 @@ func (a *agent) evaluate() report {
 //	#...#    #...#G#    #######
 //	#####    #######
 func mazeNamed(name string) ([]string, error) {
-	// Sscanf also accepts 01U5 and 1U5x, so names are made anew and compared.
+	// Sscanf also accepts 01U5 and 1U5x, so the name is made anew from n and compared.
 	var n int
 	fmt.Sscanf(name, "%dU5", &n)
 	isWave := name == fmt.Sprintf("%dU5", n)
@@ -949,9 +951,9 @@ func (n network) output(x []float32) []float32 {
 }
 
 // backward is backpropagation. It takes the activations of forward and dy, the
-// gradient of a loss with respect to the output. It adds the gradient with respect to
-// each weight to gradient, unless that is nil, and returns the gradient with respect
-// to the network's input.
+// gradient of a loss with respect to the output. If gradient is not nil, backward adds
+// to it the loss's gradient with respect to each weight. It returns the gradient with
+// respect to the network's input.
 func (n network) backward(activations [][]float32, dy []float32, gradient network) []float32 {
 	for l := len(n) - 1; l >= 0; l-- {
 		x := activations[l] // the input of layer l; dy belongs to the output of this layer
@@ -978,16 +980,16 @@ func (n network) backward(activations [][]float32, dy []float32, gradient networ
 	return dy
 }
 
-// inputGradient returns the gradient of a loss with respect to the input x, given dy,
-// its gradient with respect to the output.
+// inputGradient returns the gradient of a loss with respect to the input x. It takes
+// dy, the gradient of the same loss with respect to the output.
 func (n network) inputGradient(x, dy []float32) []float32 {
 	activations := n.forward(x)
 	return n.backward(activations, dy, nil)
 }
 
 // adam takes one step of Adam (Kingma and Ba, 2015; R74) against the gradient, and sets
-// the gradient to 0. The step size is rate. Only the weights of a critic's head have
-// headRate: of the last layer, all outputs after the first.
+// the gradient to 0. The step size is headRate for the weights of a critic's head, which
+// is all outputs of the last layer but the first. For all other weights it is rate.
 func (t *trainedNetwork) adam(rate, headRate float64) {
 	t.power1 = float64(0.9 * t.power1)
 	t.power2 = float64(0.999 * t.power2)
@@ -1016,7 +1018,7 @@ func (t *trainedNetwork) adam(rate, headRate float64) {
 	}
 }
 
-// tanhs returns the tanh of each element. It makes an action of the policy's output
+// tanhs returns the tanh of each element. It turns the policy's output into an action
 // (R18).
 func tanhs(x []float32) []float32 {
 	y := make([]float32, len(x))
@@ -1026,8 +1028,8 @@ func tanhs(x []float32) []float32 {
 	return y
 }
 
-// A normalizer scales points to mean 0 and deviation 1. Mean and deviation are those of
-// all points that were added, and of one point of zeros (R21).
+// A normalizer scales points to mean 0 and deviation 1. It takes the mean and the
+// deviation over all points that were added, and one point of zeros (R21).
 type normalizer struct {
 	count   float64 // of the points
 	sum     point
@@ -1216,7 +1218,7 @@ func pow(x, y float64) float64 {
 	return exp(float64(y * log(x)))
 }
 
-// sum adds x in the order of a tree: the sum of the first part, plus that of the rest.
+// sum adds x in the order of a tree: it adds the sum of the first part to the sum of the rest.
 func sum(x []float64) float64 {
 	if len(x) == 1 {
 		return x[0]
@@ -1277,7 +1279,7 @@ func stream(seed, purpose uint64) rand.PCG {
 	return *rand.NewPCG(mixed, mix(mixed+purpose))
 }
 
-// mix turns numbers that are close into numbers that look unrelated: SplitMix64
+// mix turns numbers that are close into numbers that look unrelated, by SplitMix64
 // (Steele, Lea and Flood, 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15

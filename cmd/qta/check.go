@@ -16,8 +16,9 @@ import (
 	"qta/testdata"
 )
 
-// This file is qta check. It compares package qta with the golden vectors, or with those of
-// a folder. For a single equation it also shows some numbers of each case.
+// This file is qta check. It compares package qta with test vectors, each an input with its
+// correct output. These are the golden vectors of the repository, or the vectors of a
+// folder. For a single equation qta check also shows some numbers of each case.
 
 // formulas are the paper's equations, Equation 1 first.
 var formulas = [...]string{
@@ -63,7 +64,8 @@ func checkCommand(flags *flag.FlagSet) func(call) error {
 	}
 }
 
-// equationNumber returns the number of the equation that the arguments name, 0 for all.
+// equationNumber returns the number of the equation that the arguments name, or 0 if they
+// name none.
 func equationNumber(args []string) (int, error) {
 	if len(args) == 0 {
 		return 0, nil

@@ -32,7 +32,8 @@ type command struct {
 	define func(*flag.FlagSet) func(call) error
 }
 
-// A call holds the arguments of a command line beside its flags, and where it writes.
+// A call holds the arguments of a command line without the flags, and where the command
+// writes.
 type call struct {
 	ctx    context.Context
 	args   []string

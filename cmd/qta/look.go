@@ -123,7 +123,7 @@ func exportCommand(flags *flag.FlagSet) func(call) error {
 }
 
 // parameters is made from the sources by docs/annotate. It begins with the list of all
-// parameters; a page on each set and each parameter follows, after a form feed.
+// parameters. Each set and each parameter then has a page, which follows a form feed.
 //
 //go:embed parameters.txt
 var parameters string

@@ -38,17 +38,17 @@ const (
 )
 
 func main() {
-	// A panic or a lack of memory would end the process with code 2, as bad input does, and
-	// the cluster that runs a sweep may then give up. With "crash" the process ends by a
+	// By default a panic or a lack of memory ends the process with code 2, as bad input does.
+	// A cluster that runs a sweep may then give up the job. With "crash" the process ends by a
 	// signal.
 	debug.SetTraceback("crash")
 	ctx := context.Background()
 	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // these two save what they have
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
-		// From one second after the first signal on, another SIGINT or SIGTERM ends the process
-		// at once. Until then it has no effect, because timeout(1) signals a process twice:
-		// alone and in its group.
+		// In the first second after a signal another one has no effect, because timeout(1)
+		// signals a process twice: alone and in its group. After that, another SIGINT or
+		// SIGTERM ends the process at once.
 		context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// stopSignals returns the signals after which a run is saved. SIGPIPE is not one of them: it
-// is caught, so that writing to a closed pipe returns an error instead.
+// stopSignals returns the signals after which a run is saved. It also catches SIGPIPE, so
+// that writing to a closed pipe returns an error and does not end the process.
 func stopSignals() []os.Signal {
 	never := make(chan os.Signal, 1)
 	signal.Notify(never, syscall.SIGPIPE)
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup makes a program ignore it
 		list = append(list, syscall.SIGHUP)
-		signal.Notify(never, syscall.SIGHUP) // also after the first, because closing a terminal may send two
+		signal.Notify(never, syscall.SIGHUP) // stays caught after the first, because closing a terminal may send two
 	}
 	return list
 }

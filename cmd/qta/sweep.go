@@ -31,7 +31,8 @@ type cell struct {
 	id          lab.Identity // of its run, without code
 }
 
-// Bounds of a sweep, because one line may stand for a thousand cells.
+// A sweep has at most mostCells cells, because one line may stand for a thousand. A line
+// has at most mostLine bytes.
 const mostCells, mostLine = 10_000, 500
 
 // sweepFlags are what the flags of qta sweep say.
@@ -167,8 +168,8 @@ func lineCells(number int, line, out string, most int) (cells []cell, err error)
 	return cells, nil
 }
 
-// eachSeed returns the flags of a line. If its seed is a range such as 0-11, they are
-// repeated with each seed.
+// eachSeed returns the flags of each run on a line. If the line's seed is a range such as
+// 0-11, there is a run for each seed, and its other flags are the same.
 func eachSeed(flags []string) (lines [][]string, err error) {
 	i := 1 + slices.IndexFunc(flags, func(f string) bool { return f == "-seed" || f == "--seed" })
 	if i == 0 || i == len(flags) {
@@ -283,14 +284,14 @@ func (c *cell) holds(r *lab.Record) bool {
 	return len(r.Run.Differences(id)) == 0
 }
 
-// done returns the record in a cell's directory, or nil, and whether the directory holds
-// the finished run that the cell's line asks for, undamaged.
+// done returns the record in a cell's directory, or nil. It also reports whether the
+// directory holds the run that the cell's line asks for, finished and undamaged.
 func (c *cell) done() (*lab.Record, bool) {
 	r, err := lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
 	if err != nil {
 		return nil, false
 	}
-	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // with any budget
+	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // whatever its budget was
 	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
 	if !solved && !finished || !c.holds(r) {
 		return r, false
@@ -313,8 +314,9 @@ type sweep struct {
 	problem               string // the first failure
 }
 
-// run works on several cells at a time until all have ended. If ctx is done before, run
-// saves those that are training. If another process works on a cell, run tries again later.
+// run works on several cells at a time until all have ended. If ctx is done before that,
+// run saves the cells that are training. If another process works on a cell, run tries this
+// cell again later.
 func (s *sweep) run(ctx context.Context, jobs int) error {
 	queue := make(chan int, len(s.cells))
 	for i := range s.cells {
@@ -449,8 +451,8 @@ func (f *sweepFlags) sweepFigure(c call) error {
 	return err
 }
 
-// figureText returns the sweep file of a figure, with the paper's mazes, parameters and
-// seeds where none are given.
+// figureText returns the sweep file of a figure. It has the paper's mazes, parameters and
+// seeds, except for those that the flags give.
 func (f *sweepFlags) figureText() (string, error) {
 	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == *f.figure })
 	if i < 0 {
@@ -482,8 +484,8 @@ func (f *sweepFlags) figureText() (string, error) {
 	return file.String(), nil
 }
 
-// checkFigure refuses parameters or mazes that no figure can have. It returns the mazes,
-// or nil for the figure's own.
+// checkFigure refuses parameters or mazes that no figure can have. It returns the mazes
+// that the flags name, or nil if they name none.
 func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 	p, _, err := findParams(cmp.Or(*f.params, "paper"), nil)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"qta/internal/words"
 )
 
-// This file shows what is going on, in lines that stay. On a terminal one more line, below
-// these, changes all the time.
+// This file shows what is going on, in lines that stay on the screen. On a terminal there
+// is one more line below them, whose text changes as the work goes on.
 
 // An output is where a command writes. It keeps the first error of writing.
 type output struct {
@@ -80,7 +80,7 @@ type progress struct {
 	shownAt time.Time // when a step was shown last
 }
 
-// stepped is called after each step, and shows it at most four times a second.
+// stepped is called after each step. It shows the progress at most four times a second.
 func (r *progress) stepped(step int, now time.Time) {
 	if r.at.IsZero() {
 		r.from = step

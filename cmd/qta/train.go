@@ -112,9 +112,9 @@ func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 	return maze, o, nil
 }
 
-// findMaze returns the maze with this name, or the one in the map file with this name. It
-// also returns the maze's name; for a map file this is the file's name without folder and
-// extension.
+// findMaze returns the maze that qta knows by this name, or the maze of the map file with
+// this name. It also returns the maze's name, which for a map file is the file's name
+// without folder and extension.
 func findMaze(name string) (*qta.Maze, string, error) {
 	hasSeparator := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator)
 	isMap := strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")

@@ -1,8 +1,9 @@
-// Command annotate writes three files. docs/annotated.html shows the paper beside its code,
-// docs/readings.md has tables of the Readings and Differs, and cmd/qta/parameters.txt is
-// what "qta params" says of each parameter.
+// Command annotate writes three files. docs/annotated.html shows the paper beside its code.
+// docs/readings.md has tables of the Readings, which are choices that the paper leaves open,
+// and of the Differs, which depart from the paper. cmd/qta/parameters.txt is what "qta params"
+// says of each parameter.
 //
-// It reads docs/annotated.txt, which sums up each passage of the paper and names the
+// The command reads docs/annotated.txt, which sums up each passage of the paper and names the
 // functions that belong to it. It also reads the Go files, the golden vectors, and pictures
 // that qta has drawn. If these disagree, it lists what to mend and writes nothing.
 package main
@@ -61,7 +62,7 @@ type page struct {
 }
 
 func main() {
-	const root = "../.." // from where "go generate" runs it
+	const root = "../.." // seen from docs/annotate, where "go generate" runs this command
 	if _, err := os.Stat(filepath.Join(root, textFile)); err != nil {
 		log.Fatal("run it by go generate ./docs/annotate")
 	}
@@ -170,10 +171,10 @@ func (p *page) execute() map[string][]byte {
 // because Equation 8 omits a division that its source, Schaul et al., makes.
 func misprints() []string { return []string{"D1", "D2", "R17", "D27", "D28", "R101"} }
 
-// contradicts returns the value that the authors' code has, if the appendix's table has
-// another, or "". UncertaintyActions is no contradiction, because the table also has the
-// code's d (R117). RandomActionLater can be one without a row of its own, because the table
-// has one probability of a random action for the whole episode (R53).
+// contradicts returns a parameter's value in the authors' code if the appendix's table has
+// another, and else "". UncertaintyActions is no contradiction, because the table also has the
+// code's d (R117). RandomActionLater has no row of its own but can be a contradiction, because
+// the table's one probability of a random action is for the whole episode (R53).
 func contradicts(q *parameter) string {
 	theirs := qta.Authors().Value(q.Name)
 	named := q.Row != "" && q.Name != "UncertaintyActions" || q.Name == "RandomActionLater"
@@ -183,8 +184,8 @@ func contradicts(q *parameter) string {
 	return theirs
 }
 
-// walk begins a walk through a function. The following calls of [page.line] quote the
-// function's lines in order.
+// walk begins a walk through a function. Each of the following calls of [page.line] quotes a
+// line of the function that comes after the one quoted before.
 func (p *page) walk(name string) template.HTML {
 	p.rest = find(p, p.declarations, "declaration", name).text
 	return p.prose("`" + name + "`")

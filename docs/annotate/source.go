@@ -37,7 +37,7 @@ type declaration struct {
 type paragraph struct {
 	Comment bool
 	Set     bool    // a comment that keeps its line breaks, as a formula does
-	Choice  *choice // the choice that the paragraph is, or nil
+	Choice  *choice // the choice that the paragraph states, or nil
 	Tabs    int     // how far it is indented
 	Lines   []template.HTML
 }
@@ -60,7 +60,7 @@ type parameter struct {
 	Source, Range string
 	Row           string // the row of the appendix's table, or ""
 	At            token.Position
-	Choice        *choice // the choice that its source is, or nil
+	Choice        *choice // the choice that its source states, or nil
 	Passage       *passage
 }
 

@@ -215,7 +215,7 @@ func short(text json.RawMessage) string {
 	})
 }
 
-// readVectors gives the golden vectors to the functions that are held to them.
+// readVectors gives each file of golden vectors to the functions that it checks.
 func (p *page) readVectors() {
 	golden, _ := fs.Sub(p.root, goldenDir)
 	results, err := qta.Check(golden)

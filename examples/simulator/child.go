@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A child is another process, which answers each line of JSON with one.
+// A child is another process, which answers each line of JSON with a line of JSON.
 type child struct {
 	command string
 	limit   time.Duration // longest wait for a line

@@ -1,6 +1,6 @@
 // Command simulator trains in an environment that is another program, in any
-// language: it starts the program and exchanges lines of JSON with it, which
-// docs/library.md describes.
+// language. It starts the program and exchanges lines of JSON with it.
+// docs/library.md describes these lines.
 //
 //	go run ./examples/simulator python3 examples/simulator/cart.py
 package main
@@ -39,8 +39,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// From one second after the first signal on, another one ends the program at once, which
-	// helps if the child hangs.
+	// A second signal ends the program at once, if it comes a second or more after the first.
+	// This helps if the child hangs.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	if err := train(ctx, flag.Args(), *limit, changes, o); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -94,8 +94,8 @@ func (s *simulator) Reward(achieved, desired []float64) float64 {
 	return -1
 }
 
-// ask returns the state that answers a question, or after a failure an empty one,
-// which ends training.
+// ask returns the state that answers a question. After a failure it returns an empty
+// state, which ends training.
 func (s *simulator) ask(question any) qta.State {
 	if s.err != nil {
 		return qta.State{}
@@ -141,8 +141,8 @@ func (r ranges) valid() bool {
 func (r ranges) middle(i int) float64 { return (r[i][0] + r[i][1]) / 2 }
 func (r ranges) half(i int) float64   { return (r[i][1] - r[i][0]) / 2 }
 
-// scaled maps the ranges of x to -1 to 1, which the networks need. [qta.Scaled] would do
-// so, too, but the picture also needs the way back, which is unscaled.
+// scaled maps each component of x from its range to [-1, 1], as the networks need it.
+// [qta.Scaled] would do so, too, but the picture also needs the inverse, unscaled.
 func (r ranges) scaled(x []float64) []float64 {
 	y := make([]float64, len(r))
 	for i := range r {
@@ -164,7 +164,7 @@ type pictured struct{ *simulator }
 
 func (p pictured) Sketch() lab.Sketch { return *p.description.Sketch }
 
-// Place returns a goal in the units of the sketch, which are those of the child's goals.
+// Place returns where a goal lies in the sketch, which has the same units as the child's goals.
 func (p pictured) Place(goal []float64) (x, y float64) {
 	if len(goal) != 2 { // after a failure
 		return math.NaN(), math.NaN()

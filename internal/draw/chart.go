@@ -23,18 +23,18 @@ type Place struct {
 	Name, Under string
 }
 
-// A Line joins the means of measurements at each place.
+// A Line joins means, one for each place. Each is the mean of the measurements there.
 type Line struct {
 	Name    string // written beside the line
 	Tone    int    // gives its color, and the shape of its dots
 	Theirs  bool   // the means are other people's, and the line is dashed
-	Dotted  bool   // the means are other people's in another reading, and the line is dotted
+	Dotted  bool   // the means are other people's, read in a second way, and the line is dotted
 	Means   []Mean
 	Threads [][]Mean // thin lines of single measurements behind it
 }
 
-// A Mean is the mean of measurements at X. It has each measurement if they are ours, and at
-// most their spread if they are other people's.
+// A Mean is the mean of measurements at X. With our measurements it has each of them, with
+// other people's at most their spread.
 type Mean struct {
 	X, Y      float64
 	Low, High float64   // the spread, if High is larger than Low
@@ -191,7 +191,7 @@ func (c *Chart) rows(p *plane) (at []float64) {
 	return at
 }
 
-// shift returns how many pixels right of its places the i-th line is drawn.
+// shift returns how far to the right of its places the i-th line is drawn, in pixels.
 func (c *Chart) shift(i int) float64 {
 	middle := float64(float64(len(c.Lines)-1) / 2)
 	return float64(c.Apart * (float64(i) - middle))

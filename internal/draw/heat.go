@@ -19,8 +19,8 @@ const colors = 126 // in a palette, besides the transparent one
 // this name, which grows lighter evenly and which color-blind readers can read.
 var Viridis = palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80, 0x5ec962, 0xaddc30, 0xfde725)
 
-// Plasma is the palette of points in time. It runs through those colors of Matplotlib's
-// map of this name that show on light and on dark paper.
+// Plasma is the palette of points in time. Its colors are from Matplotlib's map of this
+// name, and all of them show on light and on dark paper.
 var Plasma = palette(0x6a1fc0, 0x9c179e, 0xcc4778, 0xed7953, 0xf5a62f)
 
 // palette returns a palette whose colors run evenly through the stops. The color at index

@@ -9,7 +9,7 @@ import (
 
 type point struct{ x, y float64 }
 
-// around returns a square with the point in its middle and sides of twice half.
+// around returns the square around the point whose sides are twice half long.
 func (a point) around(half float64) box {
 	return box{left: a.x, top: a.y, right: a.x, bottom: a.y}.wider(half)
 }
@@ -19,7 +19,7 @@ func (a point) toward(b point, share float64) point {
 	return point{a.x + float64(share*(b.x-a.x)), a.y + float64(share*(b.y-a.y))}
 }
 
-// A box is a rectangle of the picture, such as a mark or a name takes.
+// A box is a rectangle of the picture that something takes, such as a mark or a name.
 type box struct {
 	left, top, right, bottom float64
 	owner                    int // the index of the line that takes it
@@ -79,7 +79,7 @@ const (
 	sample     = 12 // the width of the mark before a name
 )
 
-// name writes the name of line l where it costs least. If l does not pass beside the
+// name writes the name of line l where its [plane.cost] is least. If l does not pass beside the
 // name, a thin leader joins the two.
 func (p *plane) name(l Line, shift float64) {
 	width := textWidth(l.Name) + sample + 4

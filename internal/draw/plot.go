@@ -17,7 +17,7 @@ func roundUp(x float64) float64 {
 	return 10 * power
 }
 
-// ticks returns at most six round numbers from low to high. high is larger than low.
+// ticks returns at most six round numbers from low to high. high must be larger than low.
 func ticks(low, high float64) (at []float64) {
 	if math.IsInf(high-low, 0) {
 		return nil

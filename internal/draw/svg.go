@@ -28,11 +28,11 @@ type Drawing struct {
 	Title         string // says what it shows to readers who do not see it
 	Width, Height float64
 	Style         string  // CSS in addition to [Style]
-	Zoom          float64 // how much larger [Drawing.File] shows it; 0: 2 if it is small, else 1
+	Zoom          float64 // enlarges [Drawing.File]; 0 stands for 2 if the drawing is small, else for 1
 	body          strings.Builder
 }
 
-// Add appends SVG by a format of package fmt. A float64 is written with two decimals at
+// Add appends SVG, whose format has the verbs of package fmt. A float64 is written with two decimals at
 // most, a color as #rrggbb, and a string is escaped. SVG itself is passed as template.HTML.
 func (d *Drawing) Add(format string, args ...any) {
 	for i, a := range args {

@@ -1,6 +1,6 @@
 // Package paper describes the paper's section 4: its figures, their methods as
-// changes of parameters, and their numbers. data/README.md says how these were
-// read.
+// changes of parameters, and their numbers. data/README.md says how the numbers
+// were read from the paper.
 package paper
 
 import (
@@ -49,8 +49,8 @@ func Methods() []Method {
 	return []Method{QTA, MEGA, VDS, HER, PER, TD, Q, Bootstrap, Ensemble, Noise1, Noise3, Noise5}
 }
 
-// Own returns the name of the parameter set of the method's own authors, or "". The paper
-// runs MEGA and VDS with their authors' hyperparameters.
+// Own returns the name of the parameter set that only this method has, or "". The paper
+// runs MEGA and VDS with hyperparameters of their authors.
 func (m Method) Own() string {
 	return map[string]string{MEGA.Name: "mega", VDS.Name: "vds"}[m.Name]
 }
@@ -231,7 +231,7 @@ func Success(m Method) (curve [][2]float64) {
 }
 
 // Of returns the point of a method and maze in a panel, or nil if there is none. If panel
-// is "", it takes the first panel that has one.
+// is "", it takes the first panel that has such a point.
 func Of(panel, method, maze string) *Point {
 	for _, p := range Points() {
 		if (panel == "" || p.Panel == panel) && p.Method == method && p.Maze == maze {

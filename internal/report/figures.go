@@ -18,8 +18,8 @@ type Figure struct {
 	Drawing *draw.Drawing
 }
 
-// Figures draws the paper's Figures 2, 3, 4 and 6. It leaves out those without runs. QTA
-// and its variants have the paper's learner in these runs, and the rivals their own.
+// Figures draws the paper's Figures 2, 3, 4 and 6. It leaves out those without runs. Our
+// runs of QTA and its variants have the setting Full or Quick, those of MEGA and VDS their own.
 func (r *Report) Figures() (figures []Figure) {
 	for _, f := range paper.Figures() {
 		var charts []*draw.Chart

@@ -31,7 +31,7 @@ type Report struct {
 	Claims  template.HTML // stands after the figures
 }
 
-// The settings with the paper's learner: with its batch, and with a smaller one.
+// Full is the setting with the paper's batches, and Quick the one with smaller batches.
 const Full, Quick = "paper", "quick"
 
 // A Place says where in a report a run belongs. The setting is the run's parameter set
@@ -116,7 +116,7 @@ func (r *Report) sort(groups map[Place]*Group) {
 // All returns all groups. Those of older code come last.
 func (r *Report) All() []*Group { return slices.Concat(r.Groups, r.Older) }
 
-// A places finds the places of runs.
+// The type places finds the place of each run.
 type places struct {
 	found   map[string]Place             // by the run's identity, because finding a place takes time
 	answers map[string][]lab.Fingerprint // by name: one for each different environment of this name
@@ -143,8 +143,8 @@ func (p places) of(id lab.Identity) Place {
 	return at
 }
 
-// environment returns the index of the environment that gave these answers, among those
-// of its name. Unknown answers agree with the first one.
+// environment returns which of the environments with this name gave these answers, as an
+// index. If the answers are unknown, it is the first environment.
 func (p places) environment(name string, answers lab.Fingerprint) int {
 	known := p.answers[name]
 	for i, before := range known {
@@ -185,7 +185,7 @@ func placeOf(id lab.Identity) Place {
 		return at
 	}
 	at.Length = id.NewMaze().PathLength()
-	if !id.Named() { // different maps have different names
+	if !id.Named() { // so that different maps have different names
 		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(strings.Join(id.Map, "\n"))))
 		return at
 	}
@@ -197,8 +197,8 @@ func placeOf(id lab.Identity) Place {
 	return at
 }
 
-// compare orders groups by place. In one place those with ended runs come first, then
-// the newest version, then the code with most runs.
+// compare orders groups by place. Within one place a group with ended runs comes first. Then
+// the newer version comes first, then the code with more runs.
 func (g *Group) compare(h *Group) int {
 	ended := cmp.Compare(min(h.N(), 1), min(g.N(), 1))
 	newest := version.Compare("go"+h.version(), "go"+g.version())
@@ -216,8 +216,9 @@ func (g *Group) version() (newest string) {
 	return newest
 }
 
-// compare orders places, but not by code. First comes the setting, in the order of the
-// presets. Then come the paper's mazes, by length, before others. Then comes the method.
+// compare orders places by setting, then by maze, then by method, and not by code. Settings
+// have the order of the presets. The paper's mazes come before others: its M-mazes by length,
+// then its square waves by length.
 func (p Place) compare(q Place) int {
 	setting := cmp.Or(cmp.Compare(presetOf(p.Setting), presetOf(q.Setting)), strings.Compare(p.Setting, q.Setting))
 	family := strings.Compare(q.Family, p.Family) // "x5", "U5", and "" of other mazes
@@ -349,9 +350,9 @@ func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, 
 }
 
 // Noisy returns the runs with noise m and their group, and the runs without noise that
-// have the same setting, maze and code. All these runs used their whole budgets, because
-// they did not solve the maze or did not stop when they had. Noisy returns nil if there are
-// no runs with noise or none without.
+// have the same setting, maze and code. It takes only runs that used their whole budgets: a
+// run does so if it never solves the maze, or trains on after it has. Noisy returns nil if
+// there are no runs with noise or none without.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	wentOn := func(r *lab.Record) bool {
 		return r.State == lab.Finished && (r.Limits.Stop == lab.StopNever || r.Outcome.SolvedAt == 0)
@@ -373,8 +374,8 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	return g, noisy, quiet
 }
 
-// Figure5 returns the finished runs on Figure 5's maze with setting Full, if they have the
-// numbers of Figure 5.
+// Figure5 returns the runs on Figure 5's maze with setting Full that are solved or at the end
+// of their budgets, and that have the numbers of Figure 5.
 func (r *Report) Figure5() []*lab.Record {
 	g := r.Group(Full, paper.QTA, paper.Figure5Maze)
 	if g == nil {

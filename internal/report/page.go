@@ -47,8 +47,8 @@ func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f
 // Going returns how many runs have not ended.
 func (g *Group) Going() int { return len(g.All) - g.N() }
 
-// Each writes the thousands of steps of each run, and in brackets the step at which
-// training first found the goal.
+// Each writes the thousands of steps of each run. In brackets it adds after how many
+// thousands training first found the goal.
 func (g *Group) Each() string {
 	var list []string
 	for _, run := range g.Runs {
@@ -82,7 +82,7 @@ func (r *Report) CSV() []byte {
 	return Fill(plain.Must(plain.New("table").Funcs(functions).Parse(table)), r)
 }
 
-// cell quotes a text for a table.
+// cell quotes a text for a table, if that is necessary.
 func cell(text string) string {
 	if strings.ContainsAny(text, ",\"\n") {
 		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`

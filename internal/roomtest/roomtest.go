@@ -80,7 +80,7 @@ var measure string
 
 // Look shows a page at the widths of a telephone and of screens, light and dark. It fails
 // for each fault that measure.js finds, and for each that function returns in a list.
-// function is the body of a JavaScript function. It sees page, the document, and frame,
+// function is the body of a JavaScript function, in which page is the document and frame is
 // the iframe around it. Look skips the test with -short, or if Chromium does not run.
 func Look(t *testing.T, page, function string) {
 	t.Helper()
