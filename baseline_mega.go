@@ -72,8 +72,9 @@ var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, mega
 // MEGA's move in every 40th update (megaTargetEvery). VDS's move once an episode, after
 // its 40 updates (vdsAgentUpdates).
 //
-// Differs D16: MEGA's networks have layer normalization and GELU in every hidden
-// layer, orthogonal initial weights and zero biases.
+// Differs D16: the networks are this package's, also in [MEGA]. The networks of MEGA's
+// code have layer normalization and GELU in every hidden layer, orthogonal initial
+// weights and zero biases.
 //
 // Differs D17: the normalizers are QTA's. MEGA has one for states and goals together.
 // MEGA's normalizer is shown every state on which the policy acts, with the goal pursued.
