@@ -53,17 +53,21 @@ func countBelow(actions [][]float64, bound float64) (n belowCount) {
 func TestExploration(t *testing.T) {
 	for _, test := range []struct{ c, share float64 }{{0, 0}, {0, 0.3}, {1, 0}, {-1, 0.3}} {
 		actions := exploredActions(t, test.c, test.share)
-		for _, bound := range []float64{-1.01, -1, -0.9, -0.5, -0.2, 0, 0.2, 0.5, 0.9, math.Nextafter(1, 0)} {
+		for _, bound := range []float64{-1.01, -1, -0.9, -0.5, -0.2, 0, 0.2, 0.5, 0.9, math.Nextafter(1, 0), 1} {
 			noisy := 0.0   // the chance of a noisy component to be at most the bound
 			uniform := 0.0 // the chance of a random one
 			if bound >= -1 {
 				noisy = math.Erfc(-(bound-math.Tanh(test.c))/0.2/math.Sqrt2) / 2
 				uniform = (bound + 1) / 2
 			}
+			if bound == 1 {
+				noisy = 1 // because larger actions are clipped
+			}
 			one := (1-test.share)*noisy + test.share*uniform
 			two := (1-test.share)*noisy*noisy + test.share*uniform*uniform
 			n := countBelow(actions, bound)
-			what := fmt.Sprintf("actions tanh(%v) with noise, a share of %v random: at most %.2f", test.c, test.share, bound)
+			what := fmt.Sprintf("actions tanh(%v) with Gaussian noise, clipped, a share of %v uniform without noise: at most %v",
+				test.c, test.share, bound)
 			checkFrequency(t, what+", first component", n.first, len(actions), one)
 			checkFrequency(t, what+", second component", n.second, len(actions), one)
 			checkFrequency(t, what+", both", n.both, len(actions), two)

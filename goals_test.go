@@ -75,7 +75,7 @@ func TestGoalChoice(t *testing.T) {
 		want    map[float64]float64 // the probability of each goal
 	}{
 		{"a first goal is drawn by Equation 6 where the threshold holds", "", true, map[float64]float64{2: 9. / 11, 1: 2. / 11}},
-		{"the threshold asks the critics and not the average", "UncertaintyPolyak=0.5", true, map[float64]float64{0: 9. / 11, 1: 2. / 11}},
+		{"the threshold asks the critics, not their targets or the average", "UncertaintyPolyak=0.5", true, map[float64]float64{0: 9. / 11, 1: 2. / 11}},
 		{"if the threshold holds nowhere, all are candidates (R26)", "Threshold=-1", true, amongAll},
 		{"a later goal is drawn by Equation 6 without a threshold", "", false, amongAll},
 		{"before step InitialSteps all are equally likely, the running episode's too (R22)", "InitialSteps=13", true,

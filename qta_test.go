@@ -782,7 +782,7 @@ func TestLog(t *testing.T) {
 		want.Return = -5 // of five steps, none of which ends at the goal, 0
 		got, err := a.Evaluate(successes(0), 1, 1)
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); diff != "" || err != nil {
-			t.Errorf("%s: error %v, a row of the log (-want +got):\n%s", changes, err, diff)
+			t.Errorf("%s: error %v, a row of the log, with the policy's loss for its own action in s (-want +got):\n%s", changes, err, diff)
 		}
 	}
 }

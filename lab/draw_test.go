@@ -187,7 +187,7 @@ func TestPanels(t *testing.T) {
 		{name: "sampled goals"},
 	}
 	if diff := cmp.Diff(want, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("panels; only deviation and probability have a snapshot's own scale (-want +got):\n%s", diff)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestPlay(t *testing.T) {
 		for k, r := range rollouts {
 			want := passingRollout(maze(t).(*mazeEnv).Reset(chance), e.at[k], horizon)
 			if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-4)); diff != "" { // places have five digits
-				t.Errorf("frame %d, rollout %d (-want +got):\n%s", frame, k, diff)
+				t.Errorf("frame %d, rollout %d, at the goal after step %d of %d (-want +got):\n%s", frame, k, e.at[k], horizon, diff)
 			}
 		}
 	}

@@ -73,9 +73,9 @@ func TestMeans(t *testing.T) {
 		{"one run", groups{quick(7)}, "1 of 1 solved, mean 7.000, median 7.000, SD 0.000"},
 		{"an odd number", groups{quick(8, 6, 10)}, "3 of 3 solved, mean 8.000, median 8.000, SD 1.633"},
 		{"an even number", groups{quick(4, 30, 10, 20)}, "4 of 4 solved, mean 16.000, median 15.000, SD 9.899"},
-		{"an unsolved run counts with its budget", groups{quick(20, 30, -150)},
+		{"an unsolved run counts with its budget and makes a bound", groups{quick(20, 30, -150)},
 			"2 of 3 solved, mean 66.667, median 30.000, SD 59.067, a bound"},
-		{"a running one does not", groups{quick(7), running()}, "1 of 1 solved, mean 7.000, median 7.000, SD 0.000, 1 running"},
+		{"a running run does not count", groups{quick(7), running()}, "1 of 1 solved, mean 7.000, median 7.000, SD 0.000, 1 running"},
 		{"nothing has ended", groups{running()}, "0 of 0 solved, mean 0.000, median 0.000, SD 0.000, 1 running"},
 	} {
 		g := of(test.runs...).Groups[0]

@@ -224,7 +224,7 @@ func (r rule) hold(t *testing.T, runs ...[]*lab.Record) {
 	parts := []string{verdict, c.Here, c.Note, c.Paper, c.Runs}
 	got := strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " | ")
 	if got != r.want && (r.want == "" || !strings.HasPrefix(got, r.want+" | ")) {
-		t.Errorf("%s: %s (%s)", r.name, got, c.What)
+		t.Errorf("%s: %s (%s), want %q", r.name, got, c.What, r.want)
 	}
 }
 
@@ -407,7 +407,7 @@ func TestOwnMap(t *testing.T) {
 	for _, r := range slices.Concat(elsewhere...) {
 		r.Run.Environment, r.Run.Map = "my", []string{"SG"}
 	}
-	rule{"an own map", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
+	rule{"runs on an own map do not count", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
 		append(elsewhere, solved("Q QTA 6x5 8 18, Q ensembles 6x5 16 36")...)...)
 }
 
@@ -475,14 +475,15 @@ func TestNoise(t *testing.T) {
 // TestFigure5 tests the rule on signs, with made-up runs of Figure 5.
 func TestFigure5(t *testing.T) {
 	for _, test := range []struct {
-		growth, want string
+		name, growth, want string
 	}{
-		{"1 2 3 4 5 6 7 8 -1", "holds | above 0 in 8 of 9, mean 3.89"},
-		{"-1 -2 -3 -4 -5 -6 -7 -8 1", "contradicted | above 0 in 1 of 9, mean -3.89 | the runs exclude above 0"},
-		{"1 2 3 4 5 0", "undecided | above 0 in 5 of 6, mean 2.5 | it would take 6 of 6"},
-		{"1 2 3 4 5", "undecided | above 0 in 5 of 5, mean 3 | it would take more runs"},
+		{"eight of nine grow", "1 2 3 4 5 6 7 8 -1", "holds | above 0 in 8 of 9, mean 3.89"},
+		{"one of nine grows", "-1 -2 -3 -4 -5 -6 -7 -8 1", "contradicted | above 0 in 1 of 9, mean -3.89 | the runs exclude above 0"},
+		{"six runs are enough", "1 2 3 4 5 3", "holds | above 0 in 6 of 6, mean 3"},
+		{"0 is not above 0", "1 2 3 4 5 0", "undecided | above 0 in 5 of 6, mean 2.5 | it would take 6 of 6"},
+		{"five runs are too few", "1 2 3 4 5", "undecided | above 0 in 5 of 5, mean 3 | it would take more runs"},
 	} {
-		rule{"growth", grow, "", test.want}.hold(t, madeup.Growing("12x5", numbers(test.growth)...))
+		rule{test.name, grow, "", test.want}.hold(t, madeup.Growing("12x5", numbers(test.growth)...))
 	}
 	stopped := madeup.Growing("12x5", 1, 1, 1, 1, 1, 1)
 	for _, r := range stopped {
