@@ -229,7 +229,7 @@ func (a *Agent) rows(states, goals [][]float64) matrix {
 // returns. The seed decides the d actions. Uncertainty panics as [Agent.Value] does.
 func (a *Agent) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	actions := drawActions(newStream(seed, forSurvey), a.pun.d, len(goals), a.sizes.Action)
-	return a.pun.uncertainty(a.rows(observations, goals), actions, HeadDeviation)
+	return a.pun.uncertainty(a.rows(observations, goals), actions)
 }
 
 // A Survey holds an agent's answers about a set of points: the data of the

@@ -419,9 +419,9 @@ func checkUncertainty(in vector, out *comparison) {
 	a, b := in.agentAndBatch()
 	actions := in.actions(a, b.x.rows)
 	for j := range actions {
-		out.holds(at("per_action", j), a.pun.uncertainty(b.x, actions[j:j+1], HeadDeviation))
+		out.holds(at("per_action", j), a.pun.uncertainty(b.x, actions[j:j+1]))
 	}
-	out.holds("epsilon", a.pun.uncertainty(b.x, actions, HeadDeviation))
+	out.holds("epsilon", a.pun.uncertainty(b.x, actions))
 }
 
 // checkUncertaintyGoal checks Equation 5 for candidates. "ask" says which goal the critics
@@ -435,7 +435,7 @@ func checkUncertaintyGoal(in vector, out *comparison) {
 
 	const first = false // they are not for an episode's first goal
 	x := a.candidates(in.remember(a), first).inputs(a)
-	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows), HeadDeviation))
+	out.holds("epsilon", a.pun.uncertainty(x, in.actions(a, x.rows)))
 }
 
 // checkGoalProbabilities checks Equation 6, and the scaling of its uncertainties.

@@ -94,7 +94,7 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, observations, goals)
 	actions := drawActions(newStream(seed, forSurvey), u.pun.d, x.rows, u.sizes.Action)
-	return u.pun.uncertainty(x, actions, HeadDeviation)
+	return u.pun.uncertainty(x, actions)
 }
 
 // minibatch returns a batch with n rows, which may still hold the numbers of an earlier

@@ -77,7 +77,7 @@ func TestEquation5(t *testing.T) {
 	}
 	x := matrix{2, 3, 3, 1, []float32{0, 9, 0, 1, 9, 0}}
 	actions := []matrix{{2, 1, 1, 1, []float32{0.5, 0.25}}, {2, 1, 1, 1, []float32{1, 0.75}}}
-	if diff := cmp.Diff([]float64{0.75, 1.5}, e.uncertainty(x, actions, HeadDeviation), nearly); diff != "" {
+	if diff := cmp.Diff([]float64{0.75, 1.5}, e.uncertainty(x, actions), nearly); diff != "" {
 		t.Errorf("Equation 5: uncertainties of states 0 and 1 by two actions each (-want +got):\n%s", diff)
 	}
 }

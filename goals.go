@@ -118,26 +118,25 @@ func (a *Agent) drawCandidates() []int {
 }
 
 // uncertainty returns the epistemic uncertainty of N candidates: the mean over d
-// random actions of the heads' deviation,
+// random actions of the heads' deviation, which [HeadDeviation] computes,
 //
 //	ε_k = 1/d Σ_j deviation_i P_i(Q_backbone,i(s_k, a_j, g_k))
 //
 // Row k of x begins with s_k and g_k. There are d matrices of actions. Every row of
-// actions[j] is a_j, which uncertainty writes to the last columns of x. The paper's
-// deviation is [HeadDeviation].
+// actions[j] is a_j, which uncertainty writes to the last columns of x.
 //
 // It implements QTA, Equation 5 (Section 3.2).
 //
 // Reading R17: the sum over d actions has d terms, and the sum over G heads has G. The
 // paper's sums start at 0, not at 1, so each has one term more. The same holds for its sum
 // over N candidates in Equation 6.
-func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []float64 {
+func (u *ensemble) uncertainty(x matrix, actions []matrix) []float64 {
 	d := float64(len(actions))
 	ε := make([]float64, x.rows)
 	σ := make([]float64, x.rows)
 	for _, a := range actions {
 		x.setLastColumns(a)
-		u.headSpread(σ, x, deviation)
+		u.headDeviations(σ, x)
 		for k := range ε {
 			ε[k] += σ[k] / d
 		}
@@ -145,12 +144,8 @@ func (u *ensemble) uncertainty(x matrix, actions []matrix, deviation spread) []f
 	return ε
 }
 
-// A spread is a function like [HeadDeviation], with the same arguments. It measures how far
-// apart the heads' predictions are.
-type spread func(u []float64, heads [][]float32, width int)
-
-// headSpread sets σ to the deviation of the heads' predictions for each row of x.
-func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
+// headDeviations sets σ to the deviation of the heads' predictions for each row of x.
+func (u *ensemble) headDeviations(σ []float64, x matrix) {
 	for lo := 0; lo < x.rows; lo += chunkRows {
 		hi := min(lo+chunkRows, x.rows)
 		chunk := x.slice(lo, hi)
@@ -159,7 +154,7 @@ func (u *ensemble) headSpread(σ []float64, x matrix, deviation spread) {
 			ξ := c.q.latent(u.pass, chunk)
 			u.predict(i, predictions[i], ξ)
 		}
-		deviation(σ[lo:hi], predictions, u.predicted)
+		HeadDeviation(σ[lo:hi], predictions, u.predicted)
 	}
 }
 
@@ -217,7 +212,7 @@ type paperEstimator struct{ u *ensemble }
 
 func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float64 {
 	actions := drawActions(rng, e.u.d, len(c.goals), a.sizes.Action)
-	return e.u.uncertainty(c.inputs(a), actions, HeadDeviation)
+	return e.u.uncertainty(c.inputs(a), actions)
 }
 
 // inputs returns a row of s_k and g_k for each candidate: the networks' inputs in

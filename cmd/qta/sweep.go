@@ -243,15 +243,20 @@ func listCells(cells []cell, w io.Writer) error {
 }
 
 // multiplyAdds returns about how many multiply-adds the updates of one environment step
-// take, by the formula in docs/machines.md. Choosing goals and training VDS's own
-// critics are not included.
+// take, by the formula in docs/machines.md. Choosing goals is not included.
 func multiplyAdds(id lab.Identity) float64 {
 	p := id.Params
 	sizes := id.NewMaze().Env().Sizes()
 	inputs := sizes.Observation + sizes.Goal + sizes.Action
 	network := inputs*p.HiddenSize + (p.HiddenLayers-1)*p.HiddenSize*p.HiddenSize + p.HiddenSize
 	passes := 5*p.Critics + 6
-	return float64(p.UpdatesPerStep) * float64(passes) * float64(network) * float64(p.Batch)
+	rows := float64(p.UpdatesPerStep * passes * p.Batch)
+	if p.Curriculum == "vds" {
+		// After each episode VDS's three value functions make 100 updates of five passes each.
+		// Their batches have 1000 transitions.
+		rows += float64(3*100*5*1000) / float64(p.Horizon)
+	}
+	return rows * float64(network)
 }
 
 // standing returns the state of a cell's run, and how many steps it has left.

@@ -178,6 +178,10 @@ func TestSweep(t *testing.T) {
 	if _, err := os.Stat("runs/seed4"); err == nil {
 		t.Error("a dry run has begun a run")
 	}
+	// The steps of VDS take ten times as long as those of a set of QTA with as large batches.
+	roomtest.Write(t, "vds.txt", "-maze 1U5 -params vds -steps 30000")
+	has(t, mustRun(t, "sweep vds.txt -dry-run -out runs"), "At most 30000 steps left: about 0.9 hours on one thread")
+
 	// In this process, a cell is the same run.
 	mustRun(t, "sweep s.txt -index 1 -out alone")
 	same(t, "runs/seed2", "alone/seed2")

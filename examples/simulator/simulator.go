@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"qta"
@@ -52,7 +55,12 @@ func (s *simulator) describe() error {
 		return err
 	}
 	problem := ""
-	switch err := json.Unmarshal([]byte(line), &s.description); {
+	err = json.Unmarshal([]byte(line), &s.description)
+	wrong, ofOtherType := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ofOtherType:
+		field := cmp.Or(strings.ToLower(wrong.Field), "it")
+		problem = fmt.Sprintf("%s has a %s where something else belongs; docs/library.md has an example", field, wrong.Value)
 	case err != nil:
 		problem = err.Error()
 	case !s.Observation.valid() || !s.Goal.valid():

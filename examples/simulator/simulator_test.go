@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -64,10 +65,15 @@ func (c *cart) Reward(achieved, desired []float64) float64 {
 }
 
 // childMode names the variable that makes this binary a child. Its value says how the
-// child fails, or that it does not.
-const childMode = "SIMULATOR_CHILD"
+// child fails, or that it does not. With programMode this binary is the command.
+const childMode, programMode = "SIMULATOR_CHILD", "SIMULATOR_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(programMode) != "" {
+		os.Unsetenv(programMode) // its children are none
+		main()
+		return
+	}
 	if mode := os.Getenv(childMode); mode != "" {
 		serve(mode)
 		return
@@ -88,6 +94,11 @@ func serve(mode string) {
 		fmt.Println("Loading the model")
 	case "is silent":
 		time.Sleep(time.Hour)
+	case "only listens":
+		fmt.Fprintln(os.Stderr, mode)
+		io.Copy(io.Discard, os.Stdin)
+	case "describes numbers":
+		fmt.Println(`{"observation": [[-1, 1]], "goal": [5, 30]}`)
 	case "has no tolerance":
 		first.Tolerance = 0
 	case "has no width":
@@ -225,6 +236,7 @@ func TestStart(t *testing.T) {
 		{"prints at its start", "describes no environment: invalid character 'L'"},
 		{"is silent", "has written no line within 3s"},
 		{"has no tolerance", "tolerance is to be above 0"},
+		{"describes numbers", "goal has a number where something else belongs"},
 		{"has no width", "observation and goal are lists of ranges"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
@@ -236,6 +248,43 @@ func TestStart(t *testing.T) {
 	}
 	_, err := startChild([]string{"no-such-program"}, time.Second)
 	checkLine(t, "is not installed", err, "is it installed?")
+}
+
+// While a child hangs, a first interrupt waits for it, and a second one ends the command.
+func TestSecondInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signal can be sent here")
+	}
+	t.Setenv(childMode, "only listens")
+	t.Setenv(programMode, "yes")
+	command := exec.Command(os.Args[0], "-out", filepath.Join(t.TempDir(), "run"), "-limit", "1m", os.Args[0])
+	output, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer command.Process.Kill()
+	output.Read(make([]byte, 1)) // returns when the child has begun
+
+	ended := make(chan bool)
+	go func() {
+		command.Wait()
+		close(ended)
+	}()
+	command.Process.Signal(os.Interrupt)
+	select {
+	case <-ended:
+		t.Fatal("the first interrupt ended the command without a word")
+	case <-time.After(1500 * time.Millisecond):
+	}
+	command.Process.Signal(os.Interrupt)
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the command waits for its child after two interrupts")
+	}
 }
 
 // No child outlives its close, not even one that hangs.

@@ -17,7 +17,8 @@ type Chart struct {
 	Width, Height float64 // of the area within the axes
 }
 
-// A Place is a number on the x axis, with its name below the axis in two lines of text.
+// A Place is a number on the x axis. Below the axis stands its name, in two lines of text, or
+// the number if it has none.
 type Place struct {
 	X           float64
 	Name, Under string
@@ -144,40 +145,55 @@ func (p *plane) at(x, y float64) point {
 	return point{p.left + float64(right*(p.right-p.left)), p.bottom - float64(up*(p.bottom-p.top))}
 }
 
-// drawAxes draws the lines, numbers and names of both axes, and the note below.
+// drawAxes draws both axes with the name of x, and the note below.
 func (c *Chart) drawAxes(p *plane) {
-	for _, row := range c.rows(p) {
-		y := p.at(p.x0, row).y
-		p.Add(`<path class="grid" d="M%v %vH%v"/>`, p.left, y, p.right)
-		p.Text(p.left-6, y+4, "end", "soft", number(row))
-	}
 	places := c.Places
 	if places == nil {
-		for _, x := range ticks(p.x0, p.x1) {
-			places = append(places, Place{X: x, Name: number(x)})
-		}
+		places = unnamed(ticks(p.x0, p.x1))
 	}
-	y := p.bottom + 16
-	for _, place := range places {
-		x := p.at(place.X, p.y0).x
-		p.Add(`<path class="axis" d="M%v %vv4"/>`, x, p.bottom)
-		p.Text(x, y, "middle", "ink", place.Name)
-		if place.Under != "" {
-			p.Text(x, y+14, "middle", "soft", place.Under)
-		}
-	}
-	p.Add(`<path class="axis" d="M%v %vV%vH%v"/>`, p.left, p.top, p.bottom, p.right)
+	p.axes(c.rows(p), places)
 
+	y := p.bottom + 32
 	if c.Places != nil {
 		y += 14
 	}
-	y += 16
 	p.Text(p.right, y, "end", "soft", c.X.title())
 	if c.Note != "" {
 		y += 16
 		p.Text(0, y, "start", "soft", c.Note)
 	}
 	p.Height = y + 6
+}
+
+// axes draws the lines of both axes, the numbers rows on y, and the places on x.
+func (p *plane) axes(rows []float64, places []Place) {
+	for _, row := range rows {
+		y := p.at(p.x0, row).y
+		p.Add(`<path class="grid" d="M%v %vH%v"/>`, p.left, y, p.right)
+		p.Text(p.left-6, y+4, "end", "soft", number(row))
+	}
+	y := p.bottom + 16
+	for _, place := range places {
+		x := p.at(place.X, p.y0).x
+		p.Add(`<path class="axis" d="M%v %vv4"/>`, x, p.bottom)
+		if place.Name == "" {
+			p.Text(x, y, "middle", "soft", number(place.X))
+		} else {
+			p.Text(x, y, "middle", "ink", place.Name)
+		}
+		if place.Under != "" {
+			p.Text(x, y+14, "middle", "soft", place.Under)
+		}
+	}
+	p.Add(`<path class="axis" d="M%v %vV%vH%v"/>`, p.left, p.top, p.bottom, p.right)
+}
+
+// unnamed returns places for the numbers at, which stand for themselves.
+func unnamed(at []float64) (places []Place) {
+	for _, x := range at {
+		places = append(places, Place{X: x})
+	}
+	return places
 }
 
 // rows returns the numbers on the y axis: 1, 2, 5, 10 and so on if it is logarithmic.

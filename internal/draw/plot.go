@@ -82,7 +82,9 @@ func (p *Plot) Draw() *Drawing {
 	at.box = box{left: left, top: top, right: left + p.Width, bottom: top + p.Height}
 	at.Width = at.right + right + float64(widest(columns)/2)
 
-	p.drawAxes(at, columns, rows)
+	at.Text(0, TextSize, "start", "ink", p.Y.title())
+	at.axes(rows, unnamed(columns))
+	at.Text(at.right, at.bottom+33, "end", "ink", p.X.title())
 	for i, s := range p.Series {
 		s.draw(at, i)
 	}
@@ -110,24 +112,6 @@ func (p *Plot) plane() *plane {
 		at.y1++
 	}
 	return at
-}
-
-// drawAxes draws both axes with their names and numbers: columns on the x axis, rows on
-// the y axis.
-func (p *Plot) drawAxes(at *plane, columns, rows []float64) {
-	at.Text(0, TextSize, "start", "ink", p.Y.title())
-	for _, row := range rows {
-		y := at.at(at.x0, row).y
-		at.Add(`<path class="grid" d="M%v %vh%v"/>`, at.left, y, p.Width)
-		at.Text(at.left-6, y+4, "end", "soft", number(row))
-	}
-	for _, column := range columns {
-		x := at.at(column, at.y0).x
-		at.Add(`<path class="axis" d="M%v %vv4"/>`, x, at.bottom)
-		at.Text(x, at.bottom+16, "middle", "soft", number(column))
-	}
-	at.Add(`<path class="axis" d="M%v %vV%vh%v"/>`, at.left, at.top, at.bottom, p.Width)
-	at.Text(at.right, at.bottom+33, "end", "ink", p.X.title())
 }
 
 func (a Axis) title() string {
