@@ -431,6 +431,14 @@ func TestTooFew(t *testing.T) {
 			t.Errorf("it warns %q and says %q, want %q", h.warned, h.said, want)
 		}
 	}
+	o := tinyRun(newDir(t))
+	o.Params.InitialSteps = 200
+	o.Curriculum = counting{}
+	h := hear(&o)
+	train(t, o)
+	if h.warned != "" {
+		t.Errorf("InitialSteps means nothing to a curriculum of one's own, but a run warns %q", h.warned)
+	}
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.

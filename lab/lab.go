@@ -493,7 +493,7 @@ func (s *session) announce() {
 		s.Warn(fmt.Sprintf("the path from start to goal takes %d steps, but an episode has only %d (Horizon): "+
 			"hardly any rollout can end at the goal", id.NewMaze().PathLength(), horizon))
 	}
-	if few := tooFew(id.Params, s.Steps); few != "" {
+	if few := id.tooFew(s.Steps); few != "" {
 		s.Warn(few)
 	}
 	if s.found != nil && rounding(s.found.Machine.Kernel) != rounding(kernel) {

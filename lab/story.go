@@ -78,7 +78,8 @@ func (s *session) solvedStory(steps string) string {
 }
 
 // tooFew says what a run with a budget of so many steps never does, or returns "".
-func tooFew(p qta.Params, steps int) string {
+func (id Identity) tooFew(steps int) string {
+	p := id.Params
 	text := words.Count(steps, "step") + " end before the first "
 	episodeEnd := (p.LearningStarts/p.Horizon + 1) * p.Horizon // the first after LearningStarts
 	switch {
@@ -86,9 +87,9 @@ func tooFew(p qta.Params, steps int) string {
 		return text + fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
 	case steps < episodeEnd && p.Learner == "vds":
 		return text + fmt.Sprintf("update: VDS makes it at an episode's end, at step %d", episodeEnd)
-	case steps <= p.Horizon && p.Curriculum == "vds":
+	case steps <= p.Horizon && id.Curriculum() == "vds":
 		return text + fmt.Sprintf("goal chosen by trained critics of VDS: Horizon is %d", p.Horizon)
-	case steps <= p.InitialSteps && p.Curriculum == "qta":
+	case steps <= p.InitialSteps && id.Curriculum() == "qta":
 		return text + fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
 	}
 	return ""
@@ -100,7 +101,7 @@ func (r *Record) Hint() string {
 		return ""
 	}
 	const see = `; see "When it does not learn" in docs/library.md.`
-	if few := tooFew(r.Run.Params, r.Outcome.Steps); few != "" {
+	if few := r.Run.tooFew(r.Outcome.Steps); few != "" {
 		return few + see
 	}
 	last := r.Last()
