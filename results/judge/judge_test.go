@@ -166,6 +166,10 @@ func TestWorth(t *testing.T) {
 		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 21 22, Q QTA 4x5 40 41 42", "0.51 (0.46 to 0.57) | matters: fewer steps | 4x5 3 / 3"},
 		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 22 25, Q QTA 4x5 20 22 24",
 			"1.01 (0.80 to 1.28) | undecided; it would take a factor of 1.37 | 4x5 3 / 3"},
+		{"The same with batches of 1024, short mazes", "C QTA 4x5 40 41 42, few QTA 4x5 20 21 22",
+			"1.95 (1.77 to 2.16) | matters: more steps | 4x5 3 / 3"},
+		{"The same with batches of 1024, the longest mazes", "C QTA 15x5 60 61 62, few QTA 15x5 120 122 -124",
+			"≤ 0.50 (0.48 to 0.52) | matters: fewer steps | 15x5 3 / 2 of 3 solved"},
 		{"Deep ensembles with 4000 candidates", "many QTA 6x5 20 21 22, many ensembles 6x5 40 41 42",
 			"1.95 (1.77 to 2.16) | matters: more steps | 6x5 3 / 3"},
 		{"The joint loss (D29)", "many QTA 6x5 20 21 22", " | no runs | "},
@@ -174,6 +178,26 @@ func TestWorth(t *testing.T) {
 		c := rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == test.about })]
 		if got := c.Ratio + " | " + c.Verdict + " | " + c.Seeds; got != test.want {
 			t.Errorf("%s of %s: %s, want %s", test.about, test.runs, got, test.want)
+		}
+	}
+}
+
+// TestSameCode compares a method with runs of QTA that the same code made, if there are any,
+// and else with the newest.
+func TestSameCode(t *testing.T) {
+	newest := solved("Q QTA 6x5 10 10 11")[0]
+	method := older(solved("Q ensembles 6x5 40 41 42")[0])
+	same := older(solved("Q QTA 6x5 20 21 22")[0])
+	for _, test := range []struct {
+		runs [][]*lab.Record
+		want string
+	}{
+		{[][]*lab.Record{newest, method, same}, "1.95 (1.77 to 2.16)"},
+		{[][]*lab.Record{newest, method}, "3.97 (3.53 to 4.46)"},
+	} {
+		rows := finding(report.New(madeup.Collect(test.runs...))).Ratios
+		if len(rows) != 1 || rows[0].Ours != test.want {
+			t.Errorf("%d rows %+v, want one with %s", len(rows), rows, test.want)
 		}
 	}
 }

@@ -190,6 +190,7 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 		if q == nil {
 			continue
 		}
+		q = r.ofCode(g.Code, q)
 		a := term{g, sign, paper.Of("", m.Name, g.Maze)}
 		b := term{q, -sign, nil}
 		if a.theirs != nil {
@@ -219,6 +220,18 @@ func (r evidence) rival(set, maze string) *report.Group {
 		return withPaper
 	}
 	return withQuick
+}
+
+// ofCode returns the runs like those of q that the given code made, or q if there are none.
+func (r evidence) ofCode(code string, q *report.Group) *report.Group {
+	at := q.Place
+	at.Code = code
+	for _, other := range r.All() {
+		if other.Place == at && other.N() > 0 {
+			return other
+		}
+	}
+	return q
 }
 
 // ratio names what a contrast compares.

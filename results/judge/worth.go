@@ -44,10 +44,16 @@ func (r evidence) worth() []comparison {
 			r.pairs(paper.QTA, many+" ClipReturns=false", many, "6x5")),
 		r.worthOf("4000 candidates, not 1000 (D30)", "`quick`, 4000 candidates", "`quick`, 1000 candidates",
 			r.pairs(paper.QTA, many, few, decides)),
+		r.worthOf("The same with batches of 1024, short mazes", "`paper`", "`paper`, 1000 candidates",
+			r.pairs(paper.QTA, full, full+" Candidates=1000", "4x5 6x5 1U5 2U5")),
+		r.worthOf("The same with batches of 1024, the longest mazes", "`paper`", "`paper`, 1000 candidates",
+			r.pairs(paper.QTA, full, full+" Candidates=1000", "14x5 15x5")),
 		r.worthOf("The heads' learning rate, 0.005 or 0.0005", "`quick`, 4000 candidates, rate 0.005",
 			"`quick`, 4000 candidates, rate 0.0005", r.pairs(paper.QTA, many, many+" PredictiveRate=0.0005", "4x5 6x5")),
 		r.worthOf("Deep ensembles with 4000 candidates", "deep ensembles, `quick`, 4000 candidates",
 			"`quick`, 4000 candidates", r.pairs(paper.Ensemble, many, many, "6x5")),
+		r.worthOf("Our additions (D4, D5, D6, D24, D25), and batches of 256, not 1024", "`beyond`, batches of 256",
+			"`paper`, 1000 candidates", r.pairs(paper.QTA, "beyond Batch=256", full+" Candidates=1000", "4x5 6x5 1U5")),
 	}
 }
 
