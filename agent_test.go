@@ -340,7 +340,7 @@ func TestRandomActions(t *testing.T) {
 	}{
 		{
 			what:    "Learner mega, uniform actions for 14 steps",
-			changes: "Learner=mega InitialSteps=14",
+			changes: "Learner=mega InitialSteps=14 RandomActionHeld=0",
 			goals:   [4]string{never, never, never, never},
 			acts:    [4]string{"rrrrrrrrr", "rrrrppppp", "ppppppppp", "ppppppppp"},
 		},
@@ -445,6 +445,16 @@ func TestFirstGoalDesired(t *testing.T) {
 	}
 }
 
+// The first step of a run counts, too.
+func TestDesiredReachedAtOnce(t *testing.T) {
+	a := linearAgent(t, linearNetworks{}, 1, "FirstGoalDesired=1")
+	remember(a, []float64{3, 0, 5})
+	a.desired[0] = 0
+	if !a.desiredReached() {
+		t.Error("the run's first step ended at the environment's goal, but desiredReached reports false")
+	}
+}
+
 // desiredSteps returns the steps, counted from 0, in which an agent began to pursue the
 // environment's goal. Episodes have ten steps.
 func desiredSteps(a *Agent, desired func(episode int) float64) (steps []int) {
@@ -479,8 +489,15 @@ func TestRandomActionHeld(t *testing.T) {
 			fmt.Sprint("RandomActionHeld=", fraction))
 		env := &scriptedEnv{place: func(_, step int) float64 { return places[step] }}
 		trainScripted(t, a, env, 60, nil)
-		if got := heldActions(a.replay.action.data); got != want {
+		actions := a.replay.action.data
+		if got := heldActions(actions); got != want {
 			t.Errorf("RandomActionHeld %v: the steps are %v, want %v", fraction, got, want)
+		}
+		for episode := 1; episode < 6; episode++ {
+			last := actions[10*episode+9]
+			if slices.Contains(actions[:10*episode], last) {
+				t.Errorf("RandomActionHeld %v: episode %d takes an action of an earlier episode", fraction, episode)
+			}
 		}
 	}
 }

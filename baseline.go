@@ -16,8 +16,8 @@ import (
 // pursues the environment's goal for the whole episode.
 //
 // Reading R114: with HER the heads learn too, in one loss with the critics, although HER
-// does not use them. With the curricula MEGA and VDS the heads learn in this way, too,
-// unless the learner is MEGA's or VDS's own (R83, R87).
+// does not use them. With the curricula MEGA and VDS the heads learn in this way, too, but
+// not in the sets [MEGA] and [VDS] (R83, R87).
 type herCurriculum struct{ curriculumDefaults }
 
 func (herCurriculum) goal(a *Agent, first bool) ([]float64, error) {

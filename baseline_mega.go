@@ -175,7 +175,7 @@ func leastDense(logDensities, q []float64, cutoff float64) int {
 // A cutoff is the value below which a goal counts as out of reach.
 type cutoff struct {
 	value  float64
-	lowest float64 // value falls no lower than this: the least Q of any candidate so far
+	lowest float64 // value falls no lower than this: the least Q in any choice with a full window
 	floor  float64 // lowest falls no lower than this
 }
 

@@ -681,6 +681,9 @@ func TestCutoff(t *testing.T) {
 
 		// The cutoff goes no higher than -3, where it starts.
 		{at(-3.5, -20), 0, 1, at(-3, -20), true},
+
+		// Where the floor is above -3, the cutoff stays at the floor.
+		{cutoff{-1.5, -1.5, -1.5}, -1, 0, cutoff{-1.5, -1.5, -1.5}, true},
 	} {
 		outcomes := slices.Concat(slices.Repeat([]bool{true}, test.successes), make([]bool, 10-test.successes))
 		c := test.before

@@ -36,7 +36,7 @@ const (
 // and units as the agent's. VDS's code has three hidden layers of 256 units for both, as
 // [Paper] does.
 //
-// Reading R86: QTA's authors changed none of the numbers of VDS's code. They evaluated
+// Reading R86: QTA's authors changed no number by which VDS's code learns. They evaluated
 // every 2500 steps and read success one step before an episode's end. Here evaluation is
 // the same for every method.
 //

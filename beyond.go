@@ -10,8 +10,8 @@ import "math"
 // goal (RandomActionHeld). It draws a new random action after a step that was much
 // shorter than usual, which happens at an obstacle.
 //
-// Differs D24: the paper draws a random action anew in each step. Such actions lead back
-// and forth, and half of them run into a wall. A repeated one crosses free space.
+// Differs D24: [Paper] draws a random action anew in each step (R95). Such actions lead
+// back and forth, and half of them run into a wall. A repeated one crosses free space.
 type heldExplorer struct {
 	generalExplorer
 	action  []float64 // the random action to hold

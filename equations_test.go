@@ -66,6 +66,9 @@ func TestEquation5(t *testing.T) {
 	if diff := cmp.Diff([]float64{(1 + math.Sqrt(12)) / 2, 0}, u, nearly); diff != "" {
 		t.Errorf("Equation 5: deviations (-want +got):\n%s", diff)
 	}
+	if HeadDeviation(u, [][]float32{{1, 2, 3, 4}}, 2); !slices.Equal(u, []float64{0, 0}) {
+		t.Errorf("Equation 5: one head deviates from itself by %v, want 0", u)
+	}
 
 	p, sizes := Paper(), Sizes{Observation: 1, Goal: 1, Action: 1}
 	p.HiddenLayers, p.HiddenSize = 1, 1

@@ -224,7 +224,7 @@ func (e paperEstimator) uncertainty(a *Agent, c candidates, rng stream) []float6
 // Differs D3: section 3.2 feeds the critics the environment's desired goal, "though
 // the prediction is learned to be agnostic to the choice of goal". In [Paper] g_k is the
 // goal achieved at the candidate, as in the authors' code. [Literal] follows section 3.2,
-// but needs more steps than [Paper], or never solves the maze (results/README.md).
+// but needs more steps, or leaves a maze unsolved (results/README.md).
 func (c candidates) inputs(a *Agent) matrix {
 	goals := c.goals
 	if a.params.UncertaintyGoal == "desired" {

@@ -73,7 +73,7 @@ type Algorithm struct {
 	ActionNoise float64 `source:"Table: epsilon" range:"[0,10]"`
 	// Probability of a uniformly random action, until RandomActionLater replaces it.
 	RandomAction float64 `source:"Table: p_random action" range:"[0,1]"`
-	// Environment steps before goals are chosen by uncertainty.
+	// Environment steps before goals are chosen by uncertainty. With Learner mega all actions in these steps are random.
 	InitialSteps int `source:"Table: initial random steps" range:"[0,100000000]"`
 
 	// d, how many random actions one estimate of uncertainty averages over.

@@ -32,7 +32,7 @@
 // # Equations
 //
 // The paper displays eight formulas, which are numbered here in the order of appearance.
-// Five more formulas stand in its text.
+// Five more rules stand in its text, three of them only in words.
 //
 //	formula             file       function                        test               golden
 //	Equation 1          pun.go     TDTarget                        TestEquation1      td-target, td-target-networks,
@@ -229,7 +229,7 @@ func (paperLearner) update(a *Agent) error {
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil { // section 3.3
 		return err
 	}
-	a.updates++
+	a.updates++                                     // for departures
 	a.policy.act(a.policy.target, b.next)           // a' of Equation 1
 	a.pun.heads.targets(a.pun, b, a.learning)       // y of Equation 1
 	a.losses.critic, a.losses.head = a.pun.learn(b) // Equations 2 and 4

@@ -491,8 +491,8 @@ func (a *agent) drawCandidates() (candidates []point) {
 //
 //	ε = 1/d Σ_j deviation over i of P_i(s, a_j, g)
 //
-// The paper's display averages the predictions; its text takes their standard
-// deviation (R16, R17, R27).
+// The sums have as many terms as they count (R17). s is the state in which the
+// agent achieved the candidate (R27).
 func (a *agent) uncertainty(candidates []point) []float64 {
 	ε := make([]float64, len(candidates))
 	for range a.actions {
