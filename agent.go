@@ -460,11 +460,12 @@ func (a *Agent) parameters() []parameterVector {
 	return slices.Concat(own, a.pun.parameters("critic"), a.curriculum.networks())
 }
 
-// A NumericError reports that the arithmetic of training has failed: a loss or
-// a parameter is NaN or infinite.
+// A NumericError reports that the arithmetic of training has failed: a number is NaN or
+// infinite. Losses and actions are checked in every step. Parameters and the rest of the
+// training state, such as Adam's moments, are checked at each evaluation and when saved.
 type NumericError struct {
 	Step    int    // environment steps taken; if a [PUN] reports it, updates made
-	Network string // where Value is, such as "policy"
+	Network string // where Value is, such as "policy", or "training state"
 	Value   float64
 }
 

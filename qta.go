@@ -387,7 +387,7 @@ func (a *Agent) rollout(env Env, rng stream, e *Evaluation) error {
 // generator of its own, which depends only on the seed and the step. So evaluations do not
 // change training, unless Learner is "authors".
 func (a *Agent) logEvaluation(env Env, rollouts int) error {
-	if err := checkParameters(a.step, a.parameters()); err != nil {
+	if err := a.checkState(); err != nil {
 		return err
 	}
 	purpose := forEvaluation + uint64(a.step)<<8

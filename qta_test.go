@@ -108,10 +108,14 @@ func mustUpdate(t testing.TB, a *Agent) {
 	}
 }
 
-// poison writes a NaN into each of an agent's networks whose name begins with prefix. An index
-// below 0 counts from the end.
+// poison writes a NaN into each of an agent's networks whose name begins with prefix, or +Inf
+// into a moment of a critic. An index below 0 counts from the end.
 func poison(t *testing.T, a *Agent, prefix string, index int) {
 	t.Helper()
+	if prefix == "moment" {
+		a.pun.critics[0].adam.v[index] = float32(math.Inf(1))
+		return
+	}
 	found := false
 	for _, params := range a.parameters() {
 		if strings.HasPrefix(params.name, prefix) {
@@ -147,6 +151,7 @@ func TestNumericError(t *testing.T) {
 		{"critic 3", -1, noUpdates, "critic 3", 14},
 		{"target policy", 1, noUpdates, "target policy", 14},
 		{"target critic 1", 1, noUpdates, "target critic 1", 14},
+		{"moment", 1, "", "training state", 14}, // an infinite one stops a parameter, and no loss shows it
 	} {
 		a := newMazeAgent(t, tiny(Beyond(), test.changes), 1)
 		m := mustMaze(t, "1U5")

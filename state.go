@@ -30,6 +30,20 @@ func checkSaved(field any, step int) error {
 	return nil
 }
 
+// checkState returns a [*NumericError] if a number that training changes is NaN or infinite.
+// For a parameter the error names the network.
+func (a *Agent) checkState() error {
+	if err := checkParameters(a.step, a.parameters()); err != nil {
+		return err
+	}
+	for _, field := range a.savedState() {
+		if err := checkSaved(field, a.step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // append encodes the listed numbers and appends them to b. It returns a [*NumericError]
 // if a number is NaN or infinite.
 func (s savedState) append(b []byte, step int) ([]byte, error) {

@@ -216,12 +216,12 @@ func (e UseError) Error() string { return "another process is using " + e.Dir }
 // for an instant.
 func (d *directory) takeLock(ask func() error, warn func(string)) error {
 	err := ask()
-	for try := 0; try < 20 && (err == syscall.EWOULDBLOCK || err == syscall.EINTR); try++ {
+	for try := 0; try < 20 && (err == syscall.EAGAIN || err == syscall.EINTR); try++ {
 		time.Sleep(2 * time.Millisecond)
 		err = ask()
 	}
 	switch {
-	case err == syscall.EWOULDBLOCK:
+	case err == syscall.EAGAIN:
 		return UseError{d.path}
 	case unlockable(err):
 		warn(d.path + ": its file system supports no locks; make sure that no other process works on the run")
@@ -249,5 +249,5 @@ func InUse(dir string) bool {
 	}
 	defer f.Close()
 	err = tryLock(f, false)
-	return err == syscall.EWOULDBLOCK || unlockable(err)
+	return err == syscall.EAGAIN || unlockable(err)
 }

@@ -218,7 +218,7 @@ func TestCharts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, string(files[PageFile]), "<strong>98 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000", "50 set, 20 reached, by step 1000<",
+	has(t, string(files[PageFile]), "<strong>98.5 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000", "50 set, 20 reached, by step 1000<",
 		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
 }
 

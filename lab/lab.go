@@ -510,10 +510,14 @@ func (s *session) afterStep() error {
 	if s.AfterStep != nil {
 		s.AfterStep(s.agent.Steps())
 	}
-	if s.due() {
-		return s.saveAll()
+	if !s.due() {
+		return nil
 	}
-	return nil
+	err := s.saveAll()
+	if _, numeric := errors.AsType[*qta.NumericError](err); numeric {
+		return nil // the next evaluation reports it, so that the run fails at one step however often it saves
+	}
+	return err
 }
 
 // due reports whether it is time to save.

@@ -8,7 +8,7 @@ import (
 )
 
 // tryLock locks a file until it is closed, either alone or shared with others. The error
-// is EWOULDBLOCK if another process's lock is in the way.
+// is EAGAIN if another process's lock is in the way.
 func tryLock(f *os.File, alone bool) error {
 	how := syscall.LOCK_SH
 	if alone {

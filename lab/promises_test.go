@@ -486,7 +486,7 @@ func TestLock(t *testing.T) {
 // A signal while a lock is asked for is no answer, and where there are no locks a run
 // goes on without, and says so.
 func TestNoLocks(t *testing.T) {
-	const busy, none = syscall.EWOULDBLOCK, syscall.Errno(0)
+	const busy, none = syscall.EAGAIN, syscall.Errno(0)
 	for _, test := range []struct {
 		answers   []syscall.Errno
 		err, warn string
@@ -640,6 +640,21 @@ func TestPace(t *testing.T) {
 		s := session{Options: &Options{}, savedAt: time.Now().Add(-ago), cost: time.Second}
 		if s.due() != want {
 			t.Errorf("%v after a save that took a second, due is %v", ago, !want)
+		}
+	}
+}
+
+// A run whose numbers go wrong fails at the same step, at an evaluation, however often it saves.
+func TestFailsAtSameStep(t *testing.T) {
+	for _, checkpoint := range []int{1, 7, 1000} {
+		o := tinyRun(newDir(t))
+		o.Params.HiddenLayers = 8
+		o.Params.HiddenSize = 64
+		o.Params.CriticRate = 1 // a critic's second moment overflows, but no loss does
+		o.Checkpoint = checkpoint
+		err := try(t, o)
+		if numeric, ok := errors.AsType[*qta.NumericError](err); !ok || numeric.Step != o.EvalEvery {
+			t.Errorf("saved after every %d steps, the run fails with %v, want a number that is not finite at step 20", checkpoint, err)
 		}
 	}
 }

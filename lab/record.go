@@ -109,8 +109,9 @@ type Outcome struct {
 	Figure5 *Figure5 `json:"figure5,omitempty"`
 }
 
-// HeldOutPercent returns the held-out success in percent. HeldOut must not be nil.
-func (o Outcome) HeldOutPercent() float64 { return 100 * *o.HeldOut }
+// HeldOutPercent writes the held-out success in percent, such as "99.5 %" for 199 of 200
+// rollouts. HeldOut must not be nil.
+func (o Outcome) HeldOutPercent() string { return fmt.Sprintf("%.3g %%", 100**o.HeldOut) }
 
 // Figure5 puts into numbers what section 4 of the paper says about Figure 5. Each number is
 // positive if the run agrees. The paper's figure begins at step 5,000, so only

@@ -72,7 +72,7 @@ func (s *session) solvedStory(steps string) string {
 	}
 	text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal", steps, id.Rollouts, id.subject())
 	if o.HeldOut != nil {
-		text += fmt.Sprintf("; so did %.0f %% of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
+		text += fmt.Sprintf("; so did %s of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
 	}
 	return text
 }

@@ -55,7 +55,7 @@ func status(r *lab.Record) (state, detail string) {
 	case r.State == lab.Solved || r.State == lab.Finished:
 		detail = reached(r)
 		if o.HeldOut != nil {
-			detail += fmt.Sprintf("; %.3g %% of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
+			detail += fmt.Sprintf("; %s of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
 		}
 		return "done", detail
 	case r.State == lab.Failed:

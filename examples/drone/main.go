@@ -30,7 +30,7 @@ func (d *drone) Sizes() qta.Sizes { return qta.Sizes{Observation: 4, Goal: 2, Ac
 func (d *drone) Reset(rng *rand.Rand) qta.State {
 	d.now = [4]float64{}
 	for i := range d.goal {
-		d.goal[i] = 1.6*rng.Float64() - 0.8
+		d.goal[i] = float64(1.6*rng.Float64()) - 0.8
 	}
 	return d.state()
 }

@@ -25,7 +25,7 @@ type Report struct {
 	Skipped []lab.Skip    // files that were not used
 	Groups  []*Group      // by setting, maze and method; only those of the newest code
 	Older   []*Group      // the groups of other code
-	Going   int           // how many runs have not ended
+	Pending int           // how many runs have neither ended nor failed
 	Failed  int           // how many runs have failed
 	Opening template.HTML // opens the page, instead of a headline
 	Claims  template.HTML // stands after the figures
@@ -84,7 +84,7 @@ func New(c *lab.Collection) *Report {
 	r.sort(groups)
 	for _, g := range r.All() {
 		r.Runs = append(r.Runs, g.All...)
-		r.Going += g.Going()
+		r.Pending += g.Pending()
 		r.Failed += count(g.All, func(run *lab.Record) bool { return run.State == lab.Failed })
 	}
 	return r

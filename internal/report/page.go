@@ -44,8 +44,11 @@ func (r *Report) Style() template.CSS { return template.CSS(draw.Style + "\n" + 
 // thousands writes steps in thousands, with one decimal.
 func thousands(steps float64) string { return strconv.FormatFloat(steps/1000, 'f', 1, 64) }
 
-// Going returns how many runs have not ended.
-func (g *Group) Going() int { return len(g.All) - g.N() }
+// Pending returns how many runs have neither ended nor failed. They may be running, stopped
+// or killed.
+func (g *Group) Pending() int {
+	return count(g.All, func(run *lab.Record) bool { return !run.Ended() && run.State != lab.Failed })
+}
 
 // Each writes the thousands of steps of each run. In brackets it adds after how many
 // thousands training first found the goal.

@@ -75,16 +75,16 @@ func TestMeans(t *testing.T) {
 		{"an even number", groups{quick(4, 30, 10, 20)}, "4 of 4 solved, mean 16.000, median 15.000, SD 9.899"},
 		{"an unsolved run counts with its budget and makes a bound", groups{quick(20, 30, -150)},
 			"2 of 3 solved, mean 66.667, median 30.000, SD 59.067, a bound"},
-		{"a running run does not count", groups{quick(7), running()}, "1 of 1 solved, mean 7.000, median 7.000, SD 0.000, 1 running"},
-		{"nothing has ended", groups{running()}, "0 of 0 solved, mean 0.000, median 0.000, SD 0.000, 1 running"},
+		{"a running run does not count", groups{quick(7), running()}, "1 of 1 solved, mean 7.000, median 7.000, SD 0.000, 1 not ended"},
+		{"nothing has ended", groups{running()}, "0 of 0 solved, mean 0.000, median 0.000, SD 0.000, 1 not ended"},
 	} {
 		g := of(test.runs...).Groups[0]
 		got := fmt.Sprintf("%d of %d solved, mean %.3f, median %.3f, SD %.3f", g.Solved, g.N(), g.Mean/1000, g.Median/1000, g.SD/1000)
 		if g.Bound() {
 			got += ", a bound"
 		}
-		if g.Going() > 0 {
-			got += fmt.Sprintf(", %d running", g.Going())
+		if g.Pending() > 0 {
+			got += fmt.Sprintf(", %d not ended", g.Pending())
 		}
 		if got != test.want {
 			t.Errorf("%s: %s, want %s", test.what, got, test.want)
@@ -101,12 +101,17 @@ func TestTable(t *testing.T) {
 	unsolved := madeup.Steps(qta.MEGA(), paper.Method{}, "1U5", -2)
 	unsolved[0].Path = "runs, of \"May\""
 	unsolved[0].Run.Code = "fused 1"
+	ofAnother := changed(5, func(id *lab.Identity) {
+		id.Map = nil
+		id.Environment = "a drone"
+	})
 	want := `directory,setting,maze,path_length[cell],method,seed,state,steps[environment steps],found_at[environment steps],half_at[environment steps],solved_at[environment steps],held_out[fraction],counted_as[environment steps],version,code,revision,kernel,command
 runs/0,quick,4x5,9,QTA,0,solved,3000,0,2000,3000,0.985,3000,VERSION,,c0ffee,AVX2,qta -maze 4x5 -params quick -seed 0 -eval 1000 -steps 103000 -stop solved
 runs/2,quick,4x5,9,QTA,2,running,0,0,0,0,,,VERSION,,c0ffee,AVX2,qta -maze 4x5 -params quick -seed 2 -eval 1000 -steps 190000 -stop solved
+runs/3,quick,a drone,,QTA,3,solved,5000,700,5000,5000,,5000,VERSION,,c0ffee,AVX2,
 "runs, of ""May""",mega,1U5,9,MEGA,1,finished untrained,2000,700,0,0,,2000,VERSION,fused 1,c0ffee,AVX2,qta -maze 1U5 -params mega -seed 1 -eval 1000 -steps 2000 -stop solved
 `
-	got := string(of(solved, unsolved, running()).CSV())
+	got := string(of(solved, unsolved, running(), ofAnother).CSV())
 	if diff := cmp.Diff(strings.ReplaceAll(want, "VERSION", qta.Version), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

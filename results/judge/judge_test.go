@@ -379,6 +379,9 @@ func TestGrowth(t *testing.T) {
 		{"waves, the middle M-maze of no weight but for rounding", waves, "C QTA 4x5 10 11, C QTA 5x5 20 22, " +
 			"C QTA 6x5 20 22, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
 			"holds; size larger | 5.66 (3.57 to 8.97)"},
+		{"waves, the middle M-maze unsolved, which has no weight", waves, "C QTA 4x5 10 11, C QTA 5x5 20 -22, " +
+			"C QTA 6x5 20 22, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+			"holds; size larger | 5.66 (3.57 to 8.97)"},
 		{"waves, the longest M-maze unsolved", waves, "C QTA 4x5 10 11, C QTA 6x5 20 22, C QTA 8x5 40 -44, " +
 			"C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
 			"undecided; size unknown | ≤ 5.66 (4.23 to 7.57)"},

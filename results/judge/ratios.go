@@ -42,11 +42,13 @@ func effectOf(terms []term) (e effect) {
 		arm := t.arm()
 		weights[arm] = append(weights[arm], t.weight)
 		samples[arm] = append(samples[arm], logs(t.Steps))
-		e.ours.tooLow = e.ours.tooLow || t.Bound() && t.weight > 0
-		e.ours.tooHigh = e.ours.tooHigh || t.Bound() && t.weight < 0
+		counts := math.Abs(t.weight) > 1e-9 // otherwise the weight is 0 but for rounding
+		bound := counts && t.Bound()
+		e.ours.tooLow = e.ours.tooLow || bound && t.weight > 0
+		e.ours.tooHigh = e.ours.tooHigh || bound && t.weight < 0
 		if t.theirs == nil {
 			e.theirs.unknown = true
-		} else if math.Abs(t.weight) > 1e-9 {
+		} else if counts {
 			mean, variance := t.theirs.Log()
 			e.theirs.Value += t.weight * mean
 			e.theirs.vary(t.weight*t.weight*variance, paper.Seeds-1)

@@ -142,7 +142,6 @@ func (r evidence) besideThePaper() (all []onMaze) {
 		ratio := headline([]*report.Group{g})
 		all = append(all, onMaze{
 			Maze:   g.Maze,
-			Method: g.Method,
 			Ours:   ratio.bounded(math.Exp),
 			Theirs: fmt.Sprintf("%.1f", g.Paper.Mean/1000),
 			Runs:   fmt.Sprintf("%s of %s", solvedOf(g), g.Program),
