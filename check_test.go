@@ -512,21 +512,30 @@ func compareForward(t *testing.T, command ...string) {
 	}
 }
 
-// refusesBroken checks that a command refuses broken files of networks in one line.
+// refusesBroken checks that a command refuses broken files of networks, and numbers that do not
+// fit, in one line.
 func refusesBroken(t *testing.T, command []string, data []byte, x []float64) {
 	t.Helper()
+	offset := `"data_offsets":[128,` // of the second tensor
 	for _, test := range []struct {
-		old, new string // new in place of old breaks the header
-		want     string // a part of the output
+		what string
+		data []byte
+		x    []float64
+		want string // a part of the output
 	}{
-		{`"policy.0.bias":{"dtype":"F32"`, `"policy.0.bias":{"dtype":"BF16"`, "policy.0.bias is of BF16"},
-		{`"data_offsets":[128,`, `"data_offsets":[124,`, "policy.0.bias has bytes"}, // it is the second tensor
-		{`"policy.0.bias"`, `"policy.0.weight"`, "policy.0.weight comes twice"},
+		{"another type", withHeader(data, `"policy.0.bias":{"dtype":"F32"`, `"policy.0.bias":{"dtype":"BF16"`), x,
+			"policy.0.bias is of BF16"},
+		{"an overlap", withHeader(data, offset, `"data_offsets":[124,`), x, "policy.0.bias has bytes"},
+		{"a name again", withHeader(data, `"policy.0.bias"`, `"policy.0.weight"`), x, "policy.0.weight comes twice"},
+		{"cut off", data[:100], x, "cannot be read"},
+		{"empty", nil, x, "cannot be read"},
+		{"a number missing", data, x[:3], "numbers"},
+		{"a number too many", data, slices.Concat(x, x), "numbers"},
 	} {
-		text, err := runForward(t, command, withHeader(data, test.old, test.new), x)
+		text, err := runForward(t, command, test.data, test.x)
 		oneLine := strings.Count(text, "\n") == 1
 		if err == nil || !oneLine || !strings.Contains(text, test.want) {
-			t.Errorf("%s: error %v, output %s, want an error and one line with %q", test.new, err, text, test.want)
+			t.Errorf("%s: error %v, output %s, want an error and one line with %q", test.what, err, text, test.want)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func checkOurs(dir string) error {
 	}
 	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err == nil && r.Outcome.Steps > 0 {
 		return words.BadInput("%s holds the record of a run of %s, but its %s is gone: restore that file, "+
-			"or remove %s to begin the run anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile, RecordFile)
+			"or remove all files of the run to begin it anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile)
 	}
 	for _, e := range entries {
 		if e.Name() != LockFile && e.Name() != AgentFile+temporary {

@@ -194,6 +194,8 @@ func (o Options) Check(env qta.Env) error {
 			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
 	case o.Rollouts < 1 || o.Threads < 1:
 		return words.BadInput("there are %d rollouts and %d threads, allowed are 1 and above", o.Rollouts, o.Threads)
+	case o.Checkpoint < 0:
+		return words.BadInput("a save every %d steps: allowed are 0 and above", o.Checkpoint)
 	}
 
 	const mostNetworks = 2 << 30
@@ -670,7 +672,7 @@ func (s *session) tellStale() {
 		list = append(list, name+" "+how)
 	}
 	if len(list) > 0 {
-		s.Warn(strings.Join(list, ", ") + "; the same command writes all files anew")
+		s.Warn(strings.Join(list, ", ") + "; the same command writes all files anew, once they can be written")
 	}
 }
 

@@ -171,7 +171,11 @@ func TestLostAgents(t *testing.T) {
 	for _, name := range []string{AgentFile, PreviousFile} {
 		os.Remove(filepath.Join(dir, name))
 	}
-	refused(t, tinyRun(dir), "record of a run of 200 steps", AgentFile+" is gone", "remove "+RecordFile)
+	refused(t, tinyRun(dir), "record of a run of 200 steps", AgentFile+" is gone", "remove all files of the run")
+	for name := range contents(t, dir) {
+		os.Remove(filepath.Join(dir, name))
+	}
+	train(t, tinyRun(dir)) // anew
 }
 
 // TestKilledAtEnd leaves what a process does that is killed between its last agent.qta

@@ -4,7 +4,7 @@
 
 	cc -o forward forward.c -lm && ./forward agent.safetensors s... g...
 
-It reads what the format allows, of F32, and says in one line what is otherwise. */
+It reads what the format allows, of F32, and says in one line what is wrong. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
 	static char data[1 << 28]; /* the file, at most 256 MB */
 	FILE *f = argc > 2 ? fopen(argv[1], "rb") : NULL;
 	long size = f ? (long)fread(data, 1, sizeof data - 1, f) : 0;
-	if (size < 8 || *(uint64_t *)data > (uint64_t)size - 8) return 1;
+	if (size < 8 || *(uint64_t *)data > (uint64_t)size - 8) fail("the file", "cannot be read: it is missing or cut off");
 	header = data + 8;
 	numbers = header + *(uint64_t *)data;
 	length = data + size - numbers;
@@ -92,10 +92,14 @@ int main(int argc, char **argv) {
 	double *x = malloc(n * sizeof *x), clip = strtod(input("\\\"clip\\\":"), NULL);
 	char *mean = input("\\\"mean\\\":["), *scale = input("\\\"scale\\\":[");
 	for (int i = 0; i < n; i++, mean++, scale++) { /* s and g side by side, normalized */
-		double v = atof(argv[2 + i]) - strtod(mean, &mean);
+		if (mean[-1] == ']') fail(argv[1], "takes fewer numbers");
+		char *end;
+		double v = strtod(argv[2 + i], &end);
+		if (*end || !isfinite(v)) fail(argv[2 + i], "is no number");
+		v -= strtod(mean, &mean);
 		x[i] = fmax(-clip, fmin(v * strtod(scale, &scale), clip));
 	}
-	if (mean[-1] != ']') return 1; /* too few numbers, or too many */
+	if (mean[-1] != ']') fail(argv[1], "takes more numbers");
 	float *w, *b;
 	for (int layer = 0; (w = tensor(layer, "weight", &count)) != NULL; layer++) {
 		b = tensor(layer, "bias", &count);

@@ -1,6 +1,6 @@
 """Print the action that an exported agent takes: forward.py agent.safetensors s... g...
 
-It reads what the format allows, of F32, and says in one line what is otherwise.
+It reads what the format allows, of F32, and says in one line what is wrong.
 """
 
 import json
@@ -17,10 +17,14 @@ def once(pairs):
     return dict(pairs)
 
 
-data = open(sys.argv[1], "rb").read()
-begin = 8 + struct.unpack_from("<Q", data)[0]
-header = json.loads(data[8:begin], object_pairs_hook=once)
-inputs = json.loads(header.pop("__metadata__")["inputs"])
+try:
+    data = open(sys.argv[1], "rb").read()
+    begin = 8 + struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:begin], object_pairs_hook=once)
+    inputs = json.loads(header.pop("__metadata__")["inputs"])
+    numbers = [float(number) for number in sys.argv[2:]]
+except (OSError, struct.error, ValueError, KeyError) as e:
+    sys.exit(f"{sys.argv[1]}: cannot be read: {e}")
 end = 0
 for name, t in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
     first, last = t["data_offsets"]
@@ -38,9 +42,11 @@ def tensor(name):
     return struct.unpack_from(f"<{(last - first) // 4}f", data, begin + first)
 
 
+if len(numbers) != len(inputs["mean"]):
+    sys.exit(f"{sys.argv[1]}: its policy takes {len(inputs['mean'])} numbers, not {len(numbers)}")
 x = []  # s and g side by side, normalized
-for i, mean in enumerate(inputs["mean"]):
-    v = (float(sys.argv[2 + i]) - mean) * inputs["scale"][i]
+for number, mean, scale in zip(numbers, inputs["mean"], inputs["scale"]):
+    v = (number - mean) * scale
     x.append(max(-inputs["clip"], min(v, inputs["clip"])))
 layer = 0
 while f"policy.{layer}.weight" in header:

@@ -193,10 +193,21 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 			return nil, words.BadInput("%w; \"qta help %s\" lists the flags", err, flags.Name())
 		}
 		if flags.NArg() == 0 {
-			return others, nil
+			return others, checkGiven(flags)
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}
+}
+
+// checkGiven refuses a flag that was given an empty text, perhaps by a variable that is not
+// set. The command would take it for a flag that was not given.
+func checkGiven(flags *flag.FlagSet) (err error) {
+	flags.Visit(func(f *flag.Flag) {
+		if getter, ok := f.Value.(flag.Getter); ok && getter.Get() == "" {
+			err = words.BadInput("-%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // wholeNumber defines a flag that takes a whole number from low to high. value is its

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,6 +85,7 @@ func TestLists(t *testing.T) {
 // are text, and what is printed and written of any is UTF-8 that only shows itself.
 func TestNames(t *testing.T) {
 	t.Chdir(t.TempDir())
+	var spread bytes.Buffer
 	const odd = "caf\xe9\u202e\x1b[2J" // Latin-1, from right to left, and an empty screen
 	roomtest.Write(t, odd+".txt", "SG\n")
 	for _, args := range []string{"-maze " + odd + ".txt", "maze " + odd + ".txt", "-params " + odd + ".json"} {
@@ -102,6 +105,11 @@ func TestNames(t *testing.T) {
 		texts = append(texts, mustRun(t, line))
 	}
 	out := strings.Join(append(texts, roomtest.Read(t, "report.html"), roomtest.Read(t, "report.csv")), "")
+	run(t.Context(), append(strings.Fields(tiny+" -steps 20 -out"), "two\nlines"), &spread, os.Stderr)
+	run(t.Context(), []string{"eval", "two\nlines"}, &spread, os.Stderr)
+	if strings.Count(spread.String(), "two lines") != 3 {
+		t.Errorf("a directory's name is to be shown on one line: %s", &spread)
+	}
 	if words.Text(out) != out || strings.Count(out, "is not printable") != 7 {
 		t.Errorf("printed or written: %.3000q", out)
 	}

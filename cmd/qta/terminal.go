@@ -49,7 +49,7 @@ func (o *output) write(text string) error {
 // say writes a line that stays.
 func (o *output) say(format string, args ...any) {
 	o.clear()
-	fmt.Fprintf(o, format+"\n", args...)
+	fmt.Fprintln(o, words.Plain(fmt.Sprintf(format, args...)))
 }
 
 // show replaces the line that changes, which the terminal cuts off at its edge.

@@ -37,6 +37,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "name the command that is the environment, such as python3 examples/simulator/cart.py")
 		os.Exit(2)
 	}
+	if *limit <= 0 {
+		fmt.Fprintf(os.Stderr, "-limit is %v, but an answer takes time: give it at least a second\n", *limit)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the program at once, if it comes a second or more after the first.

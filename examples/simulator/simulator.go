@@ -135,11 +135,11 @@ func (s *simulator) check(a answer) error {
 }
 
 // ranges are the least and the greatest value of each component of a vector.
-type ranges [][2]float64
+type ranges [][]float64
 
 func (r ranges) valid() bool {
 	for i := range r {
-		if !(r.half(i) > 0) {
+		if len(r[i]) != 2 || !(r.half(i) > 0) {
 			return false
 		}
 	}

@@ -103,6 +103,12 @@ func serve(mode string) {
 		first.Tolerance = 0
 	case "has no width":
 		first.Goal = ranges{{1, 1}}
+	case "has half a range":
+		first.Goal = ranges{{-1}}
+	case "has a range and a half":
+		first.Goal = ranges{{-1, 0, 1}}
+	case "writes a long line":
+		fmt.Println(strings.Repeat("x", 17<<20))
 	}
 	output.Encode(first)
 
@@ -238,6 +244,9 @@ func TestStart(t *testing.T) {
 		{"has no tolerance", "tolerance is to be above 0"},
 		{"describes numbers", "goal has a number where something else belongs"},
 		{"has no width", "observation and goal are lists of ranges"},
+		{"has half a range", "observation and goal are lists of ranges"},
+		{"has a range and a half", "observation and goal are lists of ranges"},
+		{"writes a long line", "has written a line of more than 16 MB"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
 		err := trainCart(t, c.mode, o)
