@@ -51,7 +51,8 @@ func TestMazeLetters(t *testing.T) {
 	e := Maze(m).(*mazeEnv)
 	s := e.Sketch()
 	var d draw.Drawing
-	newPlan(&s, -planMargin, s.Width+2*planMargin, math.Inf(1)).letters(&d)
+	toScale := newPlan(&s, -planMargin, s.Width+2*planMargin, math.Inf(1)) // within a margin
+	toScale.letters(&d)
 	for letter, at := range map[string][2]float64{"S": m.Start(), "G": m.Goal()} {
 		x, y := e.Place(at[:])
 		has(t, string(d.Inline()), fmt.Sprintf(`x="%.4g" y="%.4g" text-anchor="middle">%s<`, x+planMargin, y+4, letter))
@@ -384,11 +385,11 @@ func TestPage(t *testing.T) {
 	roomtest.Look(t, page, "return [];")
 }
 
-// A run that ends unsolved says what to look at first, on its page, too: where it never
-// stood at the goal, which component keeps it from there. A path longer than an episode
-// is named before training.
+// A run that ends unsolved says what to look at first, on its page, too. If it never stood at
+// the goal, it names the component that keeps it from there. A path longer than an episode is
+// named before training.
 func TestHint(t *testing.T) {
-	for want, e := range map[string]qta.Evaluation{
+	for want, last := range map[string]qta.Evaluation{
 		"It reached none of the 40 goals that it set itself after step 1000;":     {GoalsSet: 52},
 		"Of its latest rollouts 25 % ended at the goal, but 50 % had reached it;": {GoalsSet: 12, Reached: 0.5, Success: 0.25},
 		"Of its latest rollouts 25 % ended at the goal;":                          {GoalsSet: 12, Reached: 0.25, Success: 0.25},
@@ -396,7 +397,8 @@ func TestHint(t *testing.T) {
 	} {
 		r := madeUp(t)
 		r.State, r.Outcome.SolvedAt, r.Outcome.FoundAt = Finished, 0, 0
-		e.Step, r.Curve[1] = 2000, e
+		last.Step = 2000
+		r.Curve[1] = last
 		if got := r.Hint(); !strings.HasPrefix(got, want) {
 			t.Errorf("hint %q, want %q", got, want)
 		}
@@ -468,6 +470,7 @@ func FuzzState(f *testing.F) {
 		if _, err := v.files(); err != nil && !errors.As(err, new(InputError)) {
 			t.Errorf("not called bad input: %v", err)
 		}
+		// These must not panic.
 		s.evaluated(t.Context(), a)
 		s.outside(a.Sizes())
 	})

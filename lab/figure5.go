@@ -326,7 +326,7 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 	d.Text(width/2, draw.TextSize, "middle", "ink", p.name)
 	plan.draw(d, Wall, Floor)
 	below := panelTop + plan.height() + 4
-	if p.numbers == nil {
+	if p.numbers == nil { // the column of sampled goals
 		points := s.drawSamples(d, shot, plan)
 		d.Text(width/2, below+draw.BarHeight+14, "middle", "soft", words.Count(points, "point"))
 		d.Text(width/2, below+draw.BarHeight+29, "middle", "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))

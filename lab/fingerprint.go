@@ -183,9 +183,9 @@ func goalsAfter(a *qta.Agent, k int) (goal []float64, after [][]float64) {
 	return a.Achieved(i), after
 }
 
-// rewards returns a count for each of the askedGoals. It pairs this goal with each goal
-// that [goalsAfter] returns, takes one as achieved and the other as desired, and then the
-// other way around. The count says how many of these rewards are -1.
+// rewards returns a count for each of askedGoals goals. It pairs the goal with each goal that
+// [goalsAfter] returns, takes one as achieved and the other as desired, and then the other
+// way around. The count says how many of these rewards are -1.
 func rewards(env qta.Env, a *qta.Agent) (counts []int) {
 	for k := range askedGoals {
 		x, after := goalsAfter(a, k)

@@ -118,8 +118,9 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// checkDifference holds what is said of a fingerprint. The other way round as much is the
-// same.
+// checkDifference wants a difference between two fingerprints, or none if want is "". The text
+// is compared without its first words and without the reason at its end. The other way round
+// there must be a difference, too, or none.
 func checkDifference(t *testing.T, there, here Fingerprint, want string) {
 	t.Helper()
 	got, _, _ := strings.Cut(there.Difference(here), ", a jump")
@@ -187,7 +188,7 @@ func TestEdgesOfShapes(t *testing.T) {
 	square := func(achieved, desired []float64) bool {
 		return max(math.Abs(achieved[0]-desired[0]), math.Abs(achieved[1]-desired[1])) <= 0.5
 	}
-	below := func(achieved, desired []float64) bool {
+	diagonal := func(achieved, desired []float64) bool {
 		return achieved[0]-desired[0] <= achieved[1]-desired[1]
 	}
 	const beside = 1e-9
@@ -199,7 +200,7 @@ func TestEdgesOfShapes(t *testing.T) {
 		{"a square from inside, right", square, 0.5 - beside, 0},
 		{"a square from inside, left", square, -0.5 + beside, 0},
 		{"a square's corner from outside", square, 0.5 + beside, -0.5 - beside},
-		{"a diagonal", below, -0.3, -0.3 - beside},
+		{"a diagonal", diagonal, -0.3, -0.3 - beside},
 	} {
 		if !atEdge(shape{reached: test.reached}, []float64{test.x, test.y}, []float64{0, 0}) {
 			t.Errorf("%s: %v, %v is not found", test.what, test.x, test.y)

@@ -203,7 +203,8 @@ func (o Options) Check(env qta.Env) error {
 		return words.BadInput("the networks and a minibatch would take %.0f GB, allowed are %d: "+
 			"lower HiddenSize, HiddenLayers, Critics or Batch", bytes/(1<<30), mostNetworks>>30)
 	}
-	const mostReplay = words.MostAgent / 4 * 3 // of the largest agent.qta that can be read; the rest needs room, too
+	// The transitions may fill three quarters of the largest agent.qta that can be read.
+	const mostReplay = words.MostAgent / 4 * 3
 	if bytes := replayBytes(o.Steps, env.Sizes()); bytes > mostReplay {
 		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
 			o.Steps, bytes/(1<<30), mostReplay>>30)
@@ -593,11 +594,14 @@ func (s *session) end(ctx context.Context) error {
 }
 
 // heldOut returns the success in rollouts that had no part in training or in deciding when
-// training ends. It does not play them again if the session found a record of this agent
-// that has their success.
+// training ends. If the session found a record of this agent that has this success, nothing
+// is played.
 func (s *session) heldOut(ctx context.Context) (float64, error) {
-	if s.recorded() && s.found.Outcome.HeldOut != nil && s.found.Outcome.HeldOutRollouts == HeldOut {
-		return *s.found.Outcome.HeldOut, nil
+	if s.recorded() {
+		o := s.found.Outcome
+		if o.HeldOut != nil && o.HeldOutRollouts == HeldOut {
+			return *o.HeldOut, nil
+		}
 	}
 	env := s.watch(ctx, s.env, fmt.Sprintf("Playing %d held-out rollouts", HeldOut))
 	e, err := s.agent.Evaluate(env, HeldOut, s.Seed)
@@ -645,7 +649,7 @@ func (s *session) draw() error {
 // full disk ends the run, because then agent.qta could not be saved either.
 func (s *session) derive(name string, data []byte) error {
 	err := s.dir.write(name, data)
-	_, warned := s.stale[name]
+	_, warned := s.stale[name] // the entry stays when the file is written again
 	switch {
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return err

@@ -115,7 +115,7 @@ func contents(t testing.TB, dir string) map[string]string {
 }
 
 // TestResume stops a run after every few steps, with two threads and another pace
-// of saving each time, and has the bytes of one that was never stopped.
+// of saving each time. It ends with the bytes of a run that was never stopped.
 func TestResume(t *testing.T) {
 	whole := newDir(t)
 	parts := newDir(t)
@@ -124,7 +124,8 @@ func TestResume(t *testing.T) {
 	roomtest.Write(t, filepath.Join(parts, AgentFile+temporary), "qta")
 	for stop := 7; stop < 200; stop += 33 {
 		o := tinyRun(parts)
-		o.Threads, o.Checkpoint = 2, stop%10
+		o.Threads = 2
+		o.Checkpoint = stop % 10 // 7, then 0 (by the clock), 3, 6, 9 and 2
 		stopAt(t, o, stop)
 	}
 	train(t, tinyRun(parts))

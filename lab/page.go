@@ -148,11 +148,11 @@ func (v *view) charts() []chart {
 	critics := v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss })
 	predictive := v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss })
 
-	rollouts := "fraction of " + words.Count(id.Rollouts, "rollout")
+	successUnit := "fraction of " + words.Count(id.Rollouts, "rollout")
 	lossUnit := strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())
 	return []chart{
 		v.chart(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
-			draw.Axis{Name: "success", Unit: rollouts, High: 1},
+			draw.Axis{Name: "success", Unit: successUnit, High: 1},
 			"Success of each evaluation: the fraction of its rollouts that end at the goal.",
 			success),
 		v.chart("Goals", draw.Axis{Name: "goals", Unit: "count"},

@@ -143,8 +143,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// The record of an ended run is made again when it is lost, and says what it no longer
-// knows.
+// The record of an ended run is made again when its file is empty or garbled. It says
+// "unknown" for what is lost.
 func TestLostRecord(t *testing.T) {
 	dir := newDir(t)
 	train(t, tinyRun(dir))
@@ -268,7 +268,7 @@ func (f broken) Write(data []byte) (int, error) {
 func (f broken) Sync() error  { return f.synced }
 func (f broken) Close() error { return errors.Join(f.File.Close(), f.closed) }
 
-// breaks has a directory's file of a name break.
+// breaks makes d create b, in place of the temporary file of name.
 func breaks(d *directory, name string, b broken) {
 	create := d.create
 	d.create = func(temporaryName string) (file, error) {
@@ -331,9 +331,9 @@ func blocked(t *testing.T, dir string, until int, names ...string) (warnings []s
 	return warnings
 }
 
-// A file other than agent.qta that cannot be written ends no run, as another program may
-// hold it: there is one warning, later saves try again, and what is still not as it should
-// be is named at the end. The same command then writes it.
+// A file other than agent.qta that cannot be written ends no run, because another program may
+// hold it. The run warns once, and later saves try again. At the end it names the files that
+// are still missing or old. The same command then writes them.
 func TestUnwritable(t *testing.T) {
 	whole := newDir(t)
 	run := newDir(t)

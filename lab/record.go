@@ -354,8 +354,9 @@ func (r *Record) Command() string {
 	if !id.Named() {
 		maze += ".txt"
 	}
-	return fmt.Sprintf("qta -maze %s -params %s -seed %d -eval %d -steps %d -stop %s", words.Shell(maze),
-		strings.ReplaceAll(SetName(id.Params), " ", " -set "), id.Seed, id.EvalEvery, l.Steps, l.Stop)
+	params := strings.ReplaceAll(SetName(id.Params), " ", " -set ") // such as "paper -set Batch=64"
+	return fmt.Sprintf("qta -maze %s -params %s -seed %d -eval %d -steps %d -stop %s",
+		words.Shell(maze), params, id.Seed, id.EvalEvery, l.Steps, l.Stop)
 }
 
 // Curriculum names what chooses the goals.
@@ -407,7 +408,7 @@ func ignoreIdle(p, q qta.Params) qta.Params {
 		p.Candidates = q.Candidates
 		p.FirstGoalDesired = q.FirstGoalDesired
 	}
-	if q.Curriculum != "qta" || q.Uncertainty == "q" { // nothing uses Equation 5
+	if q.Curriculum != "qta" || q.Uncertainty == "q" { // then no choice of goals uses Equation 5
 		p.UncertaintyGoal = q.UncertaintyGoal
 	}
 	if q.Uncertainty != "bootstrap" && q.Uncertainty != "ensemble" {

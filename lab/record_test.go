@@ -111,7 +111,7 @@ func TestHeldOutPercent(t *testing.T) {
 	}
 }
 
-// Of failed runs those count whose numbers went wrong.
+// A failed run has ended if its numbers went wrong. A solved run has ended in any state.
 func TestEnded(t *testing.T) {
 	for message, want := range map[string]bool{
 		"step 3: policy: NaN is not finite; a":        true,

@@ -34,7 +34,8 @@ func (e counted) Reset(rng *rand.Rand) qta.State {
 	return e.Surveyor.Reset(rng)
 }
 
-// trainCounted trains a short run until an episode, and counts.
+// trainCounted trains a short run until episode last begins, or to its end if last is 0, and
+// counts the episodes.
 func trainCounted(t *testing.T, dir string, last int) (*count, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,9 +15,15 @@ func TestCheck(t *testing.T) {
 	has(t, mustRun(t, "check"), "TDTarget, td-target.json: apart by at most 2e-05", `"M=[2, 0]" holds within `,
 		"adam.step, adam.json: ", "replay.relabel, her.json: ", "futureStep, her-future.json: ",
 		"generalLearner.update, update.json: ", "\n78 of 78 cases hold.\n")
-	for i, files := range []string{
-		"td-target-clipped.json td-target-networks.json td-target.json", "critic-loss.json", "polyak.json", "predictive-loss.json",
-		"uncertainty-goal.json uncertainty-std.json uncertainty.json", "goal-probability.json", "per.json update-per.json", "per.json update-per.json",
+	for i, files := range []string{ // of Equation i + 1
+		"td-target-clipped.json td-target-networks.json td-target.json",
+		"critic-loss.json",
+		"polyak.json",
+		"predictive-loss.json",
+		"uncertainty-goal.json uncertainty-std.json uncertainty.json",
+		"goal-probability.json",
+		"per.json update-per.json",
+		"per.json update-per.json",
 	} {
 		number := strconv.Itoa(i + 1)
 		one := mustRun(t, "check "+number)
@@ -28,7 +34,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("qta check %s shows %s, want %s", number, got, files)
 		}
 	}
-	// The vector's number, and the code's with any kernel.
+	// A line shows the vector's number, then the code's, which begins like this with any kernel.
 	has(t, strings.Join(strings.Fields(mustRun(t, "check 2")), " "), "out.loss[0] 30.6897907 30.68979")
 }
 

@@ -101,7 +101,7 @@ func (f *sweepFlags) sweep(c call) error {
 // check refuses flags that do not go together.
 func (f *sweepFlags) check(args []string) error {
 	ofFigure := *f.figure != ""
-	if ofFigure == (len(args) > 0) {
+	if ofFigure == (len(args) > 0) { // both or neither
 		return words.BadInput("sweep needs either a sweep file or -figure; \"qta help sweep\" has an example")
 	}
 	for _, name := range []string{"jobs", "index", "out"} {
@@ -296,7 +296,8 @@ func (c *cell) done() (*lab.Record, bool) {
 	if err != nil {
 		return nil, false
 	}
-	solved := r.State == lab.Solved && c.stop == lab.StopSolved && r.Outcome.SolvedAt <= *c.steps // whatever its budget was
+	inTime := r.Outcome.SolvedAt <= *c.steps // whatever the solved run's budget was
+	solved := r.State == lab.Solved && c.stop == lab.StopSolved && inTime
 	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
 	if !solved && !finished || !c.holds(r) {
 		return r, false
@@ -355,11 +356,12 @@ type note struct {
 	err    error
 }
 
-// work works on one cell of the queue after another.
+// work works on one cell of the queue after another. It puts back a cell that another process
+// is using.
 func (s *sweep) work(ctx context.Context, queue chan int, notes chan<- note) {
 	for i := range queue {
 		r, story, err := s.cells[i].work(ctx)
-		if _, used := errors.AsType[lab.UseError](err); used {
+		if _, inUse := errors.AsType[lab.UseError](err); inUse {
 			time.AfterFunc(200*time.Millisecond, func() { queue <- i })
 			continue
 		}

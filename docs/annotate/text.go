@@ -222,8 +222,8 @@ func (p *page) readVectors() {
 	if err != nil {
 		p.fault("%v", err)
 	}
-	ofFile := func(a, b qta.CheckResult) bool { return a.File == b.File }
-	for _, r := range slices.CompactFunc(results, ofFile) {
+	sameFile := func(a, b qta.CheckResult) bool { return a.File == b.File }
+	for _, r := range slices.CompactFunc(results, sameFile) { // one result of each file
 		v := &vectors{File: r.File}
 		json.Unmarshal([]byte(p.read(goldenDir+"/"+r.File)), v) // Check has done so without an error
 		for name := range strings.SplitSeq(r.Function, ", ") {

@@ -218,6 +218,7 @@ func TestFailures(t *testing.T) {
 		{"prints", "by a line that is no state (step done); numbers must be finite, and all else belongs to standard error; the save from step"},
 		{"says NaN", `by a line that is no state ({"observation": [NaN, 0]`},
 		{"says null", `by a line that is no state ({"observation": [null, 0]`},
+		// Without its speed the observation has 1 number instead of 2.
 		{"forgets its speed", "an achieved and a desired goal of [1 1 1] numbers; its first line describes [2 1 1]"},
 	} {
 		o := options(t.TempDir())

@@ -69,15 +69,17 @@ func TestBar(t *testing.T) {
 	for _, xs := range lists {
 		s := ScaleOf(xs, xs)
 		for _, x := range xs {
-			if s.Low > float64(x)+1e-6 || s.High < float64(x)-1e-6 || s.High-s.Low > 2*float64(slices.Max(xs)-slices.Min(xs)) {
+			outside := s.Low > float64(x)+1e-6 || s.High < float64(x)-1e-6
+			tooLong := s.High-s.Low > 2*float64(slices.Max(xs)-slices.Min(xs))
+			if outside || tooLong {
 				t.Errorf("%v has the scale %v", xs, s)
 			}
 		}
 		d := &Drawing{}
 		d.Bar(s, Viridis, "cells", 0, 0, 112)
 		found := texts.FindAllStringSubmatch(string(d.Inline()), -1)
-		if len(found) != 2 || found[0][1] != "0" || found[0][2] != number(s.Low) || found[1][2] != number(s.High) ||
-			s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
+		ends := len(found) == 2 && found[0][1] == "0" && found[0][2] == number(s.Low) && found[1][2] == number(s.High)
+		if !ends || s.High > s.Low && textWidth(found[0][2]+found[1][2]) > 112 {
 			t.Errorf("%v: %q", xs, found)
 		}
 	}

@@ -131,7 +131,7 @@ func around(a point, width, distance float64) (all []box) {
 	left := a.x - width - distance
 	above := a.y - distance - half
 	below := a.y + distance + half
-	for _, at := range []point{
+	for _, at := range []point{ // the middle of a box's left side
 		{right, a.y}, {right, below}, {right, above}, {middle, below}, {middle, above},
 		{left, above}, {left, below}, {left, a.y},
 	} {

@@ -119,9 +119,9 @@ func (r *Report) panel(p paper.Panel) []*draw.Chart {
 func (r *Report) set(p paper.Panel, i int) string {
 	switch {
 	case p.Name[0] != '2':
-		return r.Learner(p.Lines[1])
+		return r.SettingOf(p.Lines[1])
 	case i > 0:
-		return r.Learner(p.Lines[i])
+		return r.SettingOf(p.Lines[i])
 	case len(r.ourLine(Full, paper.QTA, p, 0).Means) == 0:
 		return Quick
 	}

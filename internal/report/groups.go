@@ -269,7 +269,7 @@ func untrained(run *lab.Record) bool {
 	p := run.Run.Params
 	steps := run.Outcome.Steps
 	starts := p.LearningStarts
-	if p.Learner == "vds" { // it learns at the end of episodes
+	if p.Learner == "vds" { // it learns at the end of episodes, so whole episodes are compared
 		steps /= p.Horizon
 		starts /= p.Horizon
 	}
@@ -316,10 +316,13 @@ func (g *Group) Which(counts func(*lab.Record) bool) []*lab.Record {
 	return slices.DeleteFunc(slices.Clone(g.Runs), func(r *lab.Record) bool { return !counts(r) })
 }
 
-// Learner returns the setting in which a method is compared with QTA. This is the setting
+// SettingOf returns the setting in which a method is compared with QTA. This is the setting
 // of the method's own authors, if there is one. Otherwise it is Full if more of the
 // method's runs have Full than Quick, and else Quick.
-func (r *Report) Learner(m paper.Method) string {
+func (r *Report) SettingOf(m paper.Method) string {
+	if own := m.Own(); own != "" {
+		return own
+	}
 	runs := map[string]int{}
 	for _, g := range r.Groups {
 		if g.Method == m.Name && g.Family != "" {
@@ -327,9 +330,9 @@ func (r *Report) Learner(m paper.Method) string {
 		}
 	}
 	if runs[Full] > runs[Quick] {
-		return cmp.Or(m.Own(), Full)
+		return Full
 	}
-	return cmp.Or(m.Own(), Quick)
+	return Quick
 }
 
 // Most returns a method's group with the most ended runs for which counts is true, and

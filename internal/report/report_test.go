@@ -120,6 +120,7 @@ runs/3,quick,a drone,,QTA,3,solved,5000,700,5000,5000,,5000,VERSION,,c0ffee,AVX2
 // TestPoints holds the points of the figures to numbers worked out by hand.
 func TestPoints(t *testing.T) {
 	panel := paper.Figures()[0].Panels[0]
+	// -150 is a run that was not solved within 150 thousand steps.
 	r := of(madeup.Steps(qta.Quick(), paper.MEGA, "4x5", 20, 30, -150), madeup.Steps(qta.Quick(), paper.MEGA, "6x5", 40, 60))
 	for _, test := range []struct {
 		what      string

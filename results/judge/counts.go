@@ -120,8 +120,8 @@ func (r evidence) collapses(m paper.Method) judgement {
 	j.Paper = fmt.Sprintf("%d of %d", theirs, paper.Seeds)
 	j.Here = fmt.Sprintf("%s, %d of %d without", here, without, len(quiet))
 
-	chance := func(with int) float64 { return fisher(with, len(noisy), without, len(quiet)) }
-	shows := func(with int) bool { return chance(with) < 0.025 }
+	chance := func(hits int) float64 { return fisher(hits, len(noisy), without, len(quiet)) }
+	shows := func(hits int) bool { return chance(hits) < 0.025 }
 	const half = float64(theirs) / paper.Seeds / 2
 	t := test{
 		holds:       shows(with),
@@ -130,7 +130,7 @@ func (r evidence) collapses(m paper.Method) judgement {
 		excluded:    fmt.Sprintf("half of the paper’s share, %.2f", half),
 		takes:       least(with, len(noisy), shows),
 	}
-	if t.contradicts && !t.holds {
+	if t.contradicts && !t.holds { // the verdict is "contradicted", whose chance is another
 		t.chance = 2 * atMost(with, len(noisy), half)
 	}
 	return j.decide(t)

@@ -395,7 +395,7 @@ func TestBenefit(t *testing.T) {
 		{"PER", per, "Q QTA 4x5 30 31, Q PER 4x5 20 21", "holds; size larger | 1.49 (1.29 to 1.72)"},
 		{"TD does nothing", td, "Q QTA 4x5 80 81 82, Q TD 4x5 82 83 84", "holds; size unknown | 0.98 (0.95 to 1.00)"},
 		{"TD helps", td, "Q QTA 4x5 80 81 82, Q TD 4x5 40 41 42", "contradicted; size larger | 1.98 (1.88 to 2.08)"},
-		{"TD helps as in the paper", td, "Q QTA 4x5 82 83 84, Q TD 4x5 75 76 77",
+		{"TD helps, but not more than in the paper", td, "Q QTA 4x5 82 83 84, Q TD 4x5 75 76 77",
 			"undecided; size unknown | 1.09 (1.06 to 1.12) | it would take a factor of 1.04"},
 		{"a bound of no benefit", td, "Q QTA 6x5 20 26, Q TD 6x5 20 -26",
 			"undecided; size unknown | ≤ 1.00 (0.45 to 2.22) | it would take a factor of 2.70"},

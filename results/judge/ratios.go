@@ -183,7 +183,7 @@ func enumerate(names []string) string {
 // a term of QTA with weight -sign. The parameter index says how many steps the paper's figure
 // means by one index of the method.
 func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
-	set := r.Learner(m)
+	set := r.SettingOf(m)
 	for _, g := range r.Groups {
 		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 || g.Length > longest {
 			continue
@@ -250,7 +250,7 @@ func ratio(m paper.Method, sign float64) string {
 func (r evidence) compare(m paper.Method, sign, index float64, longest int) (terms []term, e effect, j judgement) {
 	terms = even(r.contrast(m, sign, index, longest))
 	if len(terms) == 0 {
-		return nil, e, judgement{What: "no maze has ended runs of both QTA and " + m.Name + " with " + r.Learner(m)}
+		return nil, e, judgement{What: "no maze has ended runs of both QTA and " + m.Name + " with " + r.SettingOf(m)}
 	}
 	e = effectOf(terms)
 	j = e.judge(ratio(m, sign), terms)
@@ -374,9 +374,9 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 		terms = u
 	}
 	if len(terms) < 2*2 { // a method and QTA, on two mazes
-		return judgement{What: "no two mazes of a kind have ended runs of both QTA and " + m.Name + " with " + r.Learner(m)}
+		return judgement{What: "no two mazes of a kind have ended runs of both QTA and " + m.Name + " with " + r.SettingOf(m)}
 	}
-	for i := range terms { // kind counts each maze twice, for a method and for QTA
+	for i := range terms { // kind counts each maze twice, for a method and for QTA, which halves the weights
 		terms[i].weight *= 2
 	}
 	e := effectOf(terms)

@@ -175,7 +175,7 @@ type arm struct{ Version, Command string }
 
 var seedFlag = regexp.MustCompile(`-seed \d+`)
 
-// arms returns all arms, in the order of the report.
+// arms returns every arm once, in the order of the report.
 func (r evidence) arms() (all []arm) {
 	seeds := map[arm][]uint64{}
 	for _, g := range r.All() {
