@@ -205,6 +205,7 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	if length > uint64(len(rest)) {
 		return h, nil, errors.New("it is shorter than its header")
 	}
+	h.Params = Paper() // for parameters that are newer than the checkpoint
 	if err := fromJSON(rest[:length], &h); err != nil {
 		return h, nil, fmt.Errorf("its header: %w", bare(err))
 	}

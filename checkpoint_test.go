@@ -318,6 +318,17 @@ func (k *savedKind) refusal(t *testing.T, what string, data []byte, want string)
 	return err
 }
 
+// A checkpoint that does not name a parameter is older than the parameter. The parameter then has
+// its value in [Paper], with which the older program computed the same.
+func TestCheckpointWithoutParameter(t *testing.T) {
+	agent, _ := savedKinds(t)
+	var a Agent
+	unmarshal(t, agent.resealed(t, `"Threshold":-1.6,`, ""), &a)
+	if got := a.Params().Threshold; got != Paper().Threshold {
+		t.Errorf("Threshold, which the checkpoint lacks, is %v, want %v", got, Paper().Threshold)
+	}
+}
+
 // headerLength returns the bytes of a checkpoint that say how long its header is. The magic
 // and the format stand before them.
 func headerLength(data []byte) []byte { return data[24:32] }

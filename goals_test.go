@@ -137,7 +137,7 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 			return twinValue(m.q.float64Copy(), c.now, goal, action)
 		}))
 	}
-	t.Fatalf("nothing here says what Uncertainty=%s is to compute", a.params.Uncertainty)
+	t.Fatalf("add a case to naiveUncertainty that computes Uncertainty=%s", a.params.Uncertainty)
 	return 0
 }
 

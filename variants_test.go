@@ -30,3 +30,16 @@ func TestVariantsRunEveryWord(t *testing.T) {
 		}
 	}
 }
+
+// Tests run every departure, because each parameter of Departures has two values in variants.
+func TestVariantsRunEveryDeparture(t *testing.T) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Departures]()) {
+		values := map[string]bool{}
+		for _, v := range variants() {
+			values[v.Params.Value(f.Name)] = true
+		}
+		if len(values) < 2 {
+			t.Errorf("no test runs another value of %s: add an entry with one to variants() in checkpoint_test.go", f.Name)
+		}
+	}
+}

@@ -232,9 +232,11 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	if p.Uncertainty == "pun" {
 		name = "head deviation"
 	}
-	if p.Uncertainty == "q" {
+	inMaze := len(s.Map) > 0
+	switch {
+	case p.Uncertainty == "q":
 		unit = "rewards"
-	} else if len(s.Map) > 0 {
+	case inMaze && slices.Contains([]string{"pun", "bootstrap", "ensemble"}, p.Uncertainty):
 		unit = "cells"
 	}
 	return name, unit

@@ -1,20 +1,27 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"qta"
 	"qta/internal/roomtest"
+	"qta/testdata"
 )
 
 // TestCheck runs the command where there is no repository, for every equation.
 func TestCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
+	cases, err := qta.Check(testdata.Golden())
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("%d cases, error %v", len(cases), err)
+	}
 	has(t, mustRun(t, "check"), "TDTarget, td-target.json: apart by at most 2e-05", `"M=[2, 0]" holds within `,
 		"adam.step, adam.json: ", "replay.relabel, her.json: ", "futureStep, her-future.json: ",
-		"generalLearner.update, update.json: ", "\n78 of 78 cases hold.\n")
+		"generalLearner.update, update.json: ", fmt.Sprintf("\n%d of %[1]d cases hold.\n", len(cases)))
 	for i, files := range []string{ // of Equation i + 1
 		"td-target-clipped.json td-target-networks.json td-target.json",
 		"critic-loss.json",

@@ -74,7 +74,7 @@ func transcript(t *testing.T, name string, code int) string {
 	if *update {
 		roomtest.Write(t, path, shown.String())
 	} else if diff := cmp.Diff(want, shown.String()); diff != "" {
-		t.Errorf("not what %s has; -update writes it anew (-want +got):\n%s", name, diff)
+		t.Errorf("not what %s has; to write it anew, run: go test ./cmd/qta -run %s -update (-want +got):\n%s", name, t.Name(), diff)
 	}
 	return shown.String()
 }
