@@ -42,7 +42,7 @@ type Agent struct {
 	// Training.
 
 	step         int // environment steps taken
-	updates      int // updates made: for departures (authors.go, beyond.go, baseline*.go)
+	updates      int // updates made: for departures (baseline.go)
 	foundAt      int // the first step that ended at the environment's goal, or 0
 	goalsSet     int
 	goalsReached int

@@ -288,7 +288,7 @@ var errStop = errors.New("stop")
 
 // The functions of TrainOptions are called after each step and after each evaluation. By then
 // the step's updates are made, and the normalizers have seen the episode that it ended. An
-// error of theirs ends training, and so does a context. Training can go on afterwards.
+// error of theirs ends training at once, and so does a context. Training can go on afterwards.
 func TestHooks(t *testing.T) {
 	m := mustMaze(t, "1U5")
 	for _, changes := range []string{
@@ -323,7 +323,7 @@ func TestHooks(t *testing.T) {
 		if err := a.Train(t.Context(), m.Env(), m.Env(), o); err != errStop || a.Steps() != 28 {
 			t.Fatalf("%s: error %v at step %d, want AfterEvaluation's at 28", changes, err, a.Steps())
 		}
-		train(t, a, m.Env(), m.Env(), o)
+		train(t, a, m.Env(), m.Env(), o) // goes on after step 28, whose evaluation is not made again
 	}
 }
 
@@ -739,11 +739,11 @@ func TestHistoryOfHER(t *testing.T) {
 
 // If an episode's last step reaches the goal, it counts as reached, and no other goal is set.
 // Here the first episode ends at its goal, 0, and the second one beside it.
-func TestHistoryOfLastSteps(t *testing.T) {
+func TestGoalReachedByLastStep(t *testing.T) {
 	a := scriptedAgent(t, "Curriculum=her")
 	env := &scriptedEnv{place: func(e, k int) float64 { return float64(10 - k + e%2) }}
 	trainScripted(t, a, env, 25, func() error {
-		set := (a.step + 9) / 10 // one in each episode that has begun
+		set := (a.step + 9) / 10 // one in each episode of ten steps that has begun
 		reached := 0
 		if a.step >= 10 {
 			reached = 1

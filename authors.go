@@ -34,7 +34,8 @@ func (l *authorsLearner) update(a *Agent) error {
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
 		return err
 	}
-	if err := a.draw(&l.headBatch, episodeSampler{uniformSampler{a.replay}}, pursuedGoal); err != nil {
+	byEpisode := episodeSampler{uniformSampler{a.replay}}
+	if err := a.draw(&l.headBatch, byEpisode, pursuedGoal); err != nil {
 		return err
 	}
 	if err := a.draw(&l.policyBatch, uniformSampler{a.replay}, a.curriculum.replayGoal); err != nil {
@@ -42,7 +43,7 @@ func (l *authorsLearner) update(a *Agent) error {
 	}
 	a.updates++
 	if a.SolvedAt() > 0 { // after a perfect evaluation
-		u.decayWeights()
+		u.startWeightDecay()
 	}
 
 	a.policy.act(a.policy.target, b.next)
@@ -99,7 +100,8 @@ const (
 	headDecay   = 2.5e-10
 )
 
-func (u *ensemble) decayWeights() {
+// startWeightDecay lets weights decay in every later step of critics and heads.
+func (u *ensemble) startWeightDecay() {
 	for _, c := range u.critics {
 		c.adam.decay = criticDecay
 		c.headAdam.decay = headDecay

@@ -75,9 +75,9 @@ func TestPriorities(t *testing.T) {
 
 // With MEGA's or VDS's learner the target networks move in every 40th update and in no other.
 func TestTargetEvery(t *testing.T) {
-	const every = 40
+	const every, steps = 40, 45
 	for _, learner := range []string{"mega", "vds"} {
-		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), 40)
+		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), steps)
 		before := networks(a)
 		for update := 1; update <= 2*every+1; update++ {
 			mustUpdate(t, a)
@@ -657,8 +657,8 @@ func TestNewCutoff(t *testing.T) {
 }
 
 // A full window of ten outcomes lowers the cutoff by 1 if 7 or more are successes, and raises
-// it by 1 if 3 or fewer are. The cutoff stays within its bounds, and the window begins anew.
-// With 4 to 6 successes the cutoff stays and the window slides.
+// it by 1 if 3 or fewer are. After either the window begins anew. With 4 to 6 successes the
+// cutoff stays and the window slides. The cutoff never leaves its bounds.
 func TestCutoff(t *testing.T) {
 	at := func(value, lowest float64) cutoff { return cutoff{value: value, lowest: lowest, floor: -20} }
 	for _, test := range []struct {
@@ -1029,7 +1029,7 @@ func TestVDSFollows(t *testing.T) {
 	for i, c := range v.members.critics {
 		var want []float64
 		for k, before := range twinParams(updateNetworks.targetCritics[i].network(3)...) {
-			want = append(want, 0.95**before+0.05*float64(c.params[k]))
+			want = append(want, 0.95*(*before)+0.05*float64(c.params[k]))
 		}
 		near(t, fmt.Sprint("target of member ", i), c.target.params, want)
 	}

@@ -104,11 +104,11 @@ func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
 	}
 	names := map[string]string{}
 	for line := range strings.Lines(readText(t, profile)) {
-		// qta/pun.go:20.1,25.2 3 17 means that 3 statements, from line 20, column 1, to line 25,
-		// column 2, ran 17 times.
-		var from, to, column, statements, count int
+		// qta/pun.go:20.1,25.2 3 1 means that 3 statements, from line 20, column 1, to line 25,
+		// column 2, ran.
+		var from, fromColumn, to, toColumn, statements, count int
 		path, rest, _ := strings.Cut(line, ":")
-		fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count)
+		fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &count)
 		for _, f := range c.functions {
 			if count > 0 && f.contains(filepath.Base(path), from, to) {
 				names[f.name] = f.file

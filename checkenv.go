@@ -133,7 +133,7 @@ type episode struct {
 }
 
 // play plays an episode and checks what every call returns. earlier is the same episode,
-// played before, or nil. If it is not nil, each call of Step gets its action in the same
+// played before, or nil. If it is not nil, all calls of Step get their actions in one
 // slice, which an environment must not keep.
 func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) ([]playedStep, error) {
 	e := &episode{envCheck: c, earlier: earlier}

@@ -74,8 +74,8 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 
 // Targets returns y of Equation 1 for a minibatch. The caller's policy chooses
 // nextActions, a', for the next observations. Each call draws the pair M anew. Targets are
-// not clipped, and no transition is taken as terminal: set the target of a terminal
-// transition to its reward.
+// not clipped. No transition is taken as terminal, so the caller replaces the target of a
+// terminal transition by its reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	b := u.minibatch(len(next))
 	u.fill(b.next, next, goals, nextActions)

@@ -62,8 +62,9 @@ func punOf(t *testing.T, a *Agent, p Params) *PUN {
 	return u
 }
 
-// learnAlike draws a minibatch of an agent's and has the agent's ensemble and a PUN learn
-// from it: towards the same targets, with the same losses. s, g and a have two numbers each.
+// learnAlike draws a minibatch from an agent's replay. The agent's ensemble and a PUN learn
+// from it, and learnAlike checks that their targets and losses are the same. s, g and a have
+// two numbers each.
 func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	t.Helper()
 	b := &a.batch

@@ -25,6 +25,8 @@ func TestEquation1(t *testing.T) {
 
 // It tests QTA, Equation 2.
 func TestEquation2(t *testing.T) {
+	q := []float32{1, 2}
+	y := []float32{0, 4}
 	for _, test := range []struct {
 		w, dq []float32
 		loss  float64
@@ -33,7 +35,7 @@ func TestEquation2(t *testing.T) {
 		{[]float32{1, 0.5}, []float32{1, -1}, 1.5},
 	} {
 		dq := make([]float32, 2)
-		loss := CriticLoss(dq, []float32{1, 2}, []float32{0, 4}, test.w)
+		loss := CriticLoss(dq, q, y, test.w)
 		if loss != test.loss || !slices.Equal(dq, test.dq) {
 			t.Errorf("Equation 2: weights %v: loss %v and gradient %v, want %v and %v", test.w, loss, dq, test.loss, test.dq)
 		}

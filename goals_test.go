@@ -51,7 +51,8 @@ func choosingAgent(t *testing.T, changes string) *Agent {
 		c.q.load(n.targetCritics[i].network(3))
 		c.head.load(averageHeads[i].head())
 	}
-	remember(a, []float64{2, 0, 4, 1, 3, 5}, []float64{2, 0, 4, 1, 3, 5}, []float64{2, 0, 4})
+	episode := []float64{2, 0, 4, 1, 3, 5} // ends in 5, without acting there
+	remember(a, episode, episode, []float64{2, 0, 4})
 	a.desired[0] = 7 // where the agent has never been
 	return a
 }

@@ -154,7 +154,7 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 		start.data = e.bias
 	}
 	w.product = product{kernel: w.kernel, c: c, a: a, b: b, start: start, e: e}
-	columns := max(c.cols, narrow) // fewer take hardly less time
+	columns := max(c.cols, narrow) // fewer columns take hardly less time
 	elements := c.rows * columns
 	perElement := a.cols + 8 // 8 for what is done once for each element
 	w.run(&w.product, max(c.rows, c.cols), elements*perElement)
@@ -238,8 +238,8 @@ func (p *product) blockGeneric(r0, r1, c0, c1 int) {
 	}
 }
 
-// addProducts adds the products of all k to sums, the elements of row i of C from column
-// c0 on.
+// addProducts adds the products a[i][k] b[k][j] for all k to sums, which are the elements of
+// row i of C from column c0 on.
 func (p *product) addProducts(sums []float32, i, c0 int) {
 	a := func(k int) float32 { return *p.a.at(i, k) }
 	b := func(k int) []float32 { return p.b.data[k*p.b.rowStride+c0:][:len(sums)] } // row k of B
@@ -326,13 +326,14 @@ func rowsOf(stride, n, rest int) rowOffsets {
 }
 
 // tiles adds the products of steps k0 to k1 to the elements of C in rows r0 to r1 and
-// columns c0 to c1. With the last step it also finishes these elements.
+// columns c0 to c1. If k0 is 0, the sums begin at start, and not at what C has. With the last
+// step tiles also finishes these elements.
 func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	t := tile{
 		aStep: uintptr(4 * p.a.colStride),
 		bStep: uintptr(4 * p.b.rowStride),
 		k:     k1 - k0,
-		first: 1,
+		first: 1, // in the first row of tiles
 		low:   float32(math.Inf(-1)),
 	}
 	last := k1 == p.a.cols
@@ -380,7 +381,7 @@ func (w *workers) transpose(dst, src matrix) {
 		panic("qta: the matrices of a transpose do not fit")
 	}
 	w.transposed = transposition{kernel: w.kernel, dst: dst, src: src}
-	const perElement = 16 // multiply-adds that take as long
+	const perElement = 16 // multiply-adds that take as long as one element
 	w.run(&w.transposed, src.rows, perElement*src.rows*src.cols)
 }
 

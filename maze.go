@@ -260,9 +260,9 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	// Reading R70: the paper does not say how it finds its optimal values. This is the
 	// breadth-first search of the authors' public code, except that theirs starts at the
 	// center itself. The difference changes the count by one hop at 1 to 5 % of the points,
-	// but changes no path length. A hop goes from a point to any other at a distance of at
-	// most one cell. Like a step it has ten pieces, but only the first and the last are
-	// tested for ending in a wall. So a hop may cut a corner.
+	// but does not change [Maze.PathLength]. A hop goes from a point to any other at a
+	// distance of at most one cell. A step has ten pieces, and each must end in a free cell.
+	// A hop has ten, too, but only its first and its last must. So a hop may cut a corner.
 	queue := []int{start}
 	for len(queue) > 0 {
 		from := queue[0]

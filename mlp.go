@@ -252,7 +252,7 @@ func (m *mlp) backward(p *pass, gradient *mlp, n int) {
 			x := p.x[l].slice(lo, hi)
 			m.layers[l].backward(w, gradient.layers[l], x, dy, p.dwT[l], sum)
 			if l > 0 {
-				dx := p.dx[l].slice(0, hi-lo)
+				dx := p.dx[l].slice(0, hi-lo) // every chunk overwrites these rows
 				w.mul(dx, dy, p.wT[l], epilogue{mask: x})
 				dy = dx
 			}

@@ -177,8 +177,8 @@ func unwrapped(l learner) learner {
 // update makes one update, whether or not one is due.
 func (a *Agent) update() error { return unwrapped(a.learner).update(a) }
 
-// twinParams returns a layer's parameters in the order in which the package
-// keeps them: weights by rows, then biases.
+// twinParams returns pointers to the parameters of layers, in the order in which the package
+// keeps them: of each layer the weights by rows, then the biases.
 func twinParams(layers ...float64Layer) (params []*float64) {
 	for _, l := range layers {
 		for _, row := range append(slices.Clone(l.W), l.B) {

@@ -69,7 +69,7 @@ func tanh(x float64) float64 {
 	}
 	k, p := expParts(float64(2 * a))                // e^(2a) = 2^k (1 + p)
 	s := math.Float64frombits(uint64(1023+k) << 52) // 2^k
-	t := float64(s*p) + (s - 1)
+	t := float64(s*p) + (s - 1)                     // 2^k (1 + p) - 1
 	return math.Copysign(t/(t+2), x)
 }
 

@@ -129,8 +129,8 @@ type Baselines struct {
 }
 
 // Paper returns the parameters of the paper's text and appendix, with four departures. In
-// Equation 5 the critics' goal is the candidate itself (D3). Equation 4 moves the
-// critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000
+// Equation 5 the critics' goal is the candidate itself (D3). Equation 4 also trains
+// the critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000
 // candidates (D30). Every other set is Paper with some values changed.
 func Paper() Params {
 	return Params{

@@ -513,8 +513,8 @@ func (d *digests) of(k kernel) map[string]digest {
 	return d.Fused
 }
 
-// digestOf trains for 200 steps. From step 100 on goals are set by uncertainty. From step 150
-// on there are more transitions than candidates.
+// digestOf trains for 200 steps. From step 100 on the curriculum qta sets goals by uncertainty.
+// After step 150 there are more transitions than candidates.
 func digestOf(t *testing.T, p Params, k kernel) digest {
 	p.HiddenSize = 32
 	p.Batch = 64

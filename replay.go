@@ -66,12 +66,12 @@ func SampleProbabilities(P, p []float64, α float64) {
 // ImportanceWeights sets w to the weights of transitions that were drawn with the
 // probabilities P from a buffer of n transitions. The weights undo the bias of these draws.
 // w_j is (1/n · 1/P_j)^β, divided by the largest weight in the buffer. least is the smallest
-// probability in the buffer, which belongs to the largest weight. If least is zero, the
-// weights are not divided. All P are positive.
+// positive probability in the buffer, which belongs to the largest weight. If least is zero,
+// the weights are not divided. All P are positive.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //
-// Differs D2: the display has 1/p_j, two lines after calling p a priority. Schaul et al.
+// Differs D2: the display has 1/p_j, just after calling p a priority. Schaul et al.
 // (2016, section 3.4) have the probability P(j), which undoes the bias. With the table's
 // α of 1, the two forms differ by a constant factor. Division by the largest weight cancels
 // this factor and leaves (p_min/p_j)^β.
