@@ -77,8 +77,8 @@ func checkOurs(dir string) error {
 	if err != nil {
 		return words.BadFile(err, "%s is not a directory to write in: %w; name another one", dir, words.Cause(err))
 	}
-	// The agent is looked for only after ReadDir. A process that begins a run here at this moment
-	// makes the agent first, so an agent is found if ReadDir saw a later file.
+	// Another process may begin a run here at this moment. After the lock it makes the agent, and
+	// then all other files. So if ReadDir has seen one of those, the agent is there by now.
 	if exists(filepath.Join(dir, AgentFile)) || exists(filepath.Join(dir, PreviousFile)) {
 		return nil
 	}

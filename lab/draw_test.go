@@ -59,8 +59,8 @@ func TestMazeLetters(t *testing.T) {
 	}
 }
 
-// The places of a maze's Figure 5 are pixels where their goals are, and the farthest is
-// about as far as the path is long.
+// In a maze's Figure 5 the pixel of each place lies where the place's goal is. The farthest
+// place is about as far from the start as the path to the goal is long.
 func TestMazeGrid(t *testing.T) {
 	for _, name := range []string{"4x5", "12x5", "2U5", "40x5"} {
 		m := roomtest.Maze(t, name)
@@ -223,9 +223,10 @@ func TestCharts(t *testing.T) {
 		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
 }
 
-// TestThin holds the frames and snapshots that are kept to their rules, whatever
-// was kept before: of frames every evaluation, or every second, fourth and so on;
-// of snapshots evaluations 1, 2, 4, 8 and so on; of both the latest.
+// TestThin compares the frames and snapshots that stay with their rules, after each of 500
+// evaluations. The latest always stays. Of other frames every one stays, or every second, fourth
+// and so on. Of other snapshots those of evaluations 1, 2, 4, 8 and so on stay, but of all
+// snapshots only the last mostSnapshots.
 func TestThin(t *testing.T) {
 	const every = 5
 	var frames []frame
@@ -314,8 +315,9 @@ func (e *passing) Step([]float64) (qta.State, float64) {
 	return s, e.Reward(s.Achieved, s.Desired)
 }
 
-// A rollout begins where the episode does, with the same start and goal in every frame. It
-// has every third place of 101 and the last, and has reached its goal if it ends there.
+// A rollout begins where the episode does, with the same start and goal in every frame. Of
+// the 102 places of its 101 steps it has every third and the last. It has reached its goal if
+// it ends there.
 func TestPlay(t *testing.T) {
 	const horizon = 101
 	e := &passing{mazeEnv: maze(t).(*mazeEnv), at: []int{horizon, 51, 99}}

@@ -377,8 +377,10 @@ func (g *grid) image(numbers []float32, scale draw.Scale, sparse bool) *image.Pa
 		for dy := -around; dy <= around; dy++ {
 			for dx := -around; dx <= around; dx++ {
 				at := image.Pt(g.Index[i]%g.Cols+dx, g.Index[i]/g.Cols+dy)
-				before, taken := largest[at]
-				if !at.In(m.Rect) || taken && before > number {
+				if !at.In(m.Rect) {
+					continue
+				}
+				if before, taken := largest[at]; taken && before > number {
 					continue
 				}
 				largest[at] = number

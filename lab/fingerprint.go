@@ -138,7 +138,8 @@ func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
 		all = append(all, goals[:sizes.Goal], goals[sizes.Goal:2*sizes.Goal])
 	}
 	const most = 64
-	stride := 1 + len(all)/most
+	stride := 1 + len(all)/most // takes at most 64
+	stride |= 1                 // an odd one takes both kinds of goals, which take turns
 	for i := 0; i < len(all); i += stride {
 		some = append(some, all[i])
 	}

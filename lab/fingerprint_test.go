@@ -118,6 +118,23 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// The goals of a fingerprint are all of its achieved and desired goals, or up to 64 of both kinds.
+func TestGoalsOfFingerprint(t *testing.T) {
+	const achieved, desired = 1, 2
+	for rows := 1; rows <= 300; rows++ {
+		f := slices.Repeat(Fingerprint{{0, achieved, desired, -1}}, rows)
+		kinds := map[float64]int{}
+		for _, goal := range f.goals(qta.Sizes{Observation: 1, Goal: 1}) {
+			kinds[goal[0]]++
+		}
+		n := kinds[achieved] + kinds[desired]
+		all := n == 2*rows
+		if kinds[achieved] == 0 || kinds[desired] == 0 || n > 64 || (rows < 32 && !all) {
+			t.Errorf("%d rows: %d achieved and %d desired goals", rows, kinds[achieved], kinds[desired])
+		}
+	}
+}
+
 // checkDifference wants a difference between two fingerprints, or none if want is "". The text
 // is compared without its first words and without the reason at its end. The other way round
 // there must be a difference, too, or none.

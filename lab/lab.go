@@ -62,7 +62,7 @@ type Options struct {
 
 // ErrStopped is wrapped by the error that [Train] returns for a stopped run. The same call
 // continues the run.
-var ErrStopped = errors.New("the run was stopped and saved")
+var ErrStopped = errors.New("the run was stopped")
 
 // Train trains the run in o.Dir until its limits, the end of ctx or a failure. If the
 // directory holds a run already, Train continues it, and the run ends with the same bytes
@@ -219,12 +219,14 @@ func networkBytes(p qta.Params, sizes qta.Sizes) float64 {
 		networks += 3 // the curriculum's own critics
 	}
 	inputs := sizes.Observation + sizes.Goal + sizes.Action
-	rows := networks*(p.HiddenSize*(p.HiddenLayers-1)+inputs) + p.HiddenLayers*p.Batch
+	weights := networks * p.HiddenSize * (inputs + (p.HiddenLayers-1)*p.HiddenSize)
+	const copies = 5 // the weights, their targets, their gradient and Adam's two moments
 
-	// Beside each network there are a target and Adam's two moments, four copies in all. A
-	// minibatch, too, takes four numbers for each unit and transition.
-	const float32Bytes, copies = 4, 4
-	return float32Bytes * copies * float64(p.HiddenSize) * float64(rows)
+	units := p.HiddenSize * p.HiddenLayers
+	const perUnit = 4 // numbers for each unit and transition of a minibatch
+
+	const float32Bytes = 4
+	return float32Bytes * (copies*float64(weights) + perUnit*float64(units)*float64(p.Batch))
 }
 
 // replayBytes returns the size of the transitions of a run of so many steps.
@@ -331,7 +333,7 @@ func (o *Options) limits() Limits {
 	return Limits{Steps: o.Steps, Stop: StopSolved}
 }
 
-// checkEnv refuses an environment that no run can begin in.
+// checkEnv refuses an environment in which [qta.CheckEnv] finds a mistake.
 func (o *Options) checkEnv(ctx context.Context, env qta.Env) error {
 	watched := o.watch(ctx, env, "Checking the environment, in episodes of random actions")
 	err := qta.CheckEnv(watched, o.Params.Horizon, rand.New(rand.NewPCG(1, 0)))
@@ -341,7 +343,7 @@ func (o *Options) checkEnv(ctx context.Context, env qta.Env) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case broken: // training would refuse it, too
+	case broken: // training may refuse it, too
 		return words.BadInput("%w", err)
 	}
 	return words.BadInput("%w; Options.Unchecked trains in it all the same", err)
@@ -548,8 +550,8 @@ func (s *session) afterEvaluation(ctx context.Context, e qta.Evaluation) error {
 // saveAgent writes agent.qta.
 func (s *session) saveAgent() error {
 	s.state.Rewards = rewards(s.env, s.agent)
-	own := s.agent.Attachment() // of the user's curriculum
-	s.state.attach(s.agent)
+	own := s.agent.Attachment() // what the user's curriculum has attached
+	s.state.attach(s.agent)     // the state, which has own in it
 	data, err := s.agent.MarshalBinary()
 	s.agent.Attach(own)
 	if err != nil {

@@ -211,7 +211,7 @@ func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	p := newPlan(&s.sketch, top, mapWidth, mapHeight)
 	bar := top + p.height() + 8
 	d := &draw.Drawing{Width: mapWidth, Height: bar + draw.BarAltitude + 2}
-	d.Title = fmt.Sprintf("A training in %s: the goals that the agent set itself, and rollouts of its policy",
+	d.Title = fmt.Sprintf("A training in %s: the goals that the agent pursued, and rollouts of its policy",
 		words.Count(len(s.Frames), "frame"))
 	d.Style = filmStyle(len(s.Frames))
 	p.draw(d, Wall, Floor, Start, Goal, Near)

@@ -127,7 +127,7 @@ func TestEnded(t *testing.T) {
 		unsolved := Record{State: state}
 		solved := Record{State: state, Outcome: Outcome{SolvedAt: 1000}}
 		if unsolved.Ended() || !solved.Ended() {
-			t.Errorf("a run that is %s counts unsolved, or not when it was solved", state)
+			t.Errorf("%s: Ended is %v unsolved, %v solved", state, unsolved.Ended(), solved.Ended())
 		}
 	}
 }
@@ -206,14 +206,16 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// checkIdle holds whether a change has an effect beside another one.
+// checkIdle checks that a change has no effect beside another one if idle is true, and
+// otherwise that it has one.
 func checkIdle(t *testing.T, change, with string, idle bool) {
 	t.Helper()
 	a := changedAgent(t, with)
 	b := changedAgent(t, with, change)
 	same := a.Digest() == b.Digest()
 	names := Differing(a.Params(), b.Params())
-	if same != idle || (names == nil) != idle {
+	unnamed := names == nil
+	if same != idle || unnamed != idle {
 		t.Errorf("%s with %s: the same networks %v, differences %q", change, with, same, names)
 	}
 }

@@ -96,7 +96,8 @@ func (s *state) draws(ctx context.Context, env qta.Env, a *qta.Agent) error {
 	return context.Cause(ctx)
 }
 
-// outside names a goal of the fingerprint whose place no picture shows, or returns "".
+// outside returns a warning about the first goal of the fingerprint that lies outside of the
+// sketch, or "".
 func (s *state) outside(sizes qta.Sizes) string {
 	if s.sketcher == nil {
 		return ""
@@ -189,8 +190,8 @@ func (s *state) evaluated(ctx context.Context, a *qta.Agent) error {
 	return nil
 }
 
-// goals returns, for each frame, the places of the goals that the agent set itself since
-// the frame before. If there are too many, it returns only every second goal, or every
+// goals returns, for each frame, the places of the goals that the agent pursued since the
+// frame before. If there are too many, it returns only every second goal, or every
 // fourth, and so on.
 func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
 	all := a.Goals(0, s.Frames[len(s.Frames)-1].Step)

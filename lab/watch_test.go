@@ -34,8 +34,8 @@ func (e counted) Reset(rng *rand.Rand) qta.State {
 	return e.Surveyor.Reset(rng)
 }
 
-// trainCounted trains a short run until episode last begins, or to its end if last is 0, and
-// counts the episodes.
+// trainCounted trains a short run until its episode number last begins, or to its end if last is
+// 0, and counts the episodes.
 func trainCounted(t *testing.T, dir string, last int) (*count, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,17 +50,17 @@ func trainCounted(t *testing.T, dir string, last int) (*count, error) {
 	return c, err
 }
 
-// Whatever plays an environment when a signal comes, no further episode begins but for an
-// evaluation's second rollout and a first state. The same command ends the run with the
-// bytes of one that no signal stopped.
+// After a signal at most one more episode begins, whatever plays the environment: an
+// evaluation's second rollout, or an episode for its first state. The same command ends the
+// run with the bytes of one that no signal stopped.
 func TestStopsBetweenEpisodes(t *testing.T) {
 	whole := newDir(t)
 	all, err := trainCounted(t, whole, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	film := all.film + 5 // CheckEnv, the film of the end, held-out rollouts, desired goals
-	stops := []int{3, film, film + HeldOut/2, all.episodes - 9}
+	film := all.film + 5                                        // in the film of the end
+	stops := []int{3, film, film + HeldOut/2, all.episodes - 9} // CheckEnv, film, held-out rollouts, desired goals
 	if !testing.Short() {
 		for last := 1; last < all.episodes; last += 13 {
 			stops = append(stops, last)

@@ -210,9 +210,10 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	if err := o.Check(lab.Maze(maze)); err != nil {
 		return c, err
 	}
-	name := filepath.Clean(cmp.Or(f.out, filepath.Base(o.Dir)))
-	inside := name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
-	if !inside || len(name) > 255 {
+	usual := filepath.Base(o.Dir) // the name if there is no -out
+	name := filepath.Clean(cmp.Or(f.out, usual))
+	oneElement := name == filepath.Base(name) && name != "." // no a/b, and not the sweep's directory itself
+	if !oneElement || !filepath.IsLocal(name) || len(name) > 255 {
 		return c, words.BadInput("-out %q: want the name of a directory in the sweep's directory, at most 255 bytes long", name)
 	}
 	f.out = filepath.Join(out, name)
@@ -352,7 +353,7 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 type note struct {
 	cell   int
 	record *lab.Record // nil unless the run has ended
-	story  string      // what to print; "" if the sweep was stopped before the cell began
+	story  string      // what to print, of a run that has not ended its warnings; "" if the cell has not begun
 	err    error
 }
 
@@ -370,7 +371,8 @@ func (s *sweep) work(ctx context.Context, queue chan int, notes chan<- note) {
 }
 
 // work trains a cell unless that was done before. It returns the cell's record and what has
-// become of the cell. If ctx is done already, it returns nothing.
+// become of the cell, or with an error only the run's warnings. If ctx is done already, it
+// returns nothing.
 func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error) {
 	if ctx.Err() != nil {
 		return nil, "", nil
@@ -383,24 +385,26 @@ func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error
 	err = c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: &warnings})
 	warned := strings.NewReplacer("qta: warning", "; warning", "\n", "").Replace(warnings.String())
 	if err != nil {
-		return nil, "stopped and saved" + warned, err
+		return nil, warned, err
 	}
 	r, err = lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
-	if err != nil || r.State != lab.Solved && r.State != lab.Finished {
-		return nil, "", fmt.Errorf("it has ended, but %s does not say so%s", lab.RecordFile, warned)
+	if err == nil && (r.State == lab.Solved || r.State == lab.Finished) {
+		return r, reached(r) + warned, nil
 	}
-	return r, reached(r) + warned, nil
+	return nil, warned, fmt.Errorf("it has ended, but %s does not say so", lab.RecordFile)
 }
 
 // take counts and prints what has become of a cell.
 func (s *sweep) take(n note) {
 	c := &s.cells[n.cell]
-	failed := n.err != nil && !errors.Is(n.err, lab.ErrStopped)
 	switch {
-	case failed:
+	case errors.Is(n.err, lab.ErrStopped):
+		n.story = "stopped" + n.story
+	case n.err != nil:
 		s.failed++
-		n.story = "failed: " + words.Bare(n.err)
-		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, words.Bare(n.err)))
+		why := words.Bare(n.err) + n.story
+		n.story = "failed: " + why
+		s.problem = cmp.Or(s.problem, fmt.Sprintf("line %d, %s: %s", c.line, c.name, why))
 	case n.record != nil:
 		s.ended++
 		if n.record.Outcome.SolvedAt > 0 {

@@ -256,7 +256,7 @@ func TestSweepStop(t *testing.T) {
 	if code != exitUnfinished || stderr.Len() > 0 {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
-	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped and saved",
+	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped",
 		"Stopped with 0 of 4 cells done; all that was running is saved in runs; the same command continues it.")
 	for _, dir := range []string{"runs/seed2", "runs/seed3"} {
 		if s := recordOf(t, dir).State; s != lab.Stopped {
@@ -302,7 +302,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// startSweep starts a process that works on s.txt in the folder parts.
+// startSweep starts a process that works on s.txt and puts the runs into the folder parts. The
+// variable QTA_TEST_COMMAND must be set.
 func startSweep(t *testing.T) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(os.Args[0], strings.Fields("sweep s.txt -jobs 2 -out parts")...)

@@ -18,7 +18,8 @@ func TestReadParams(t *testing.T) {
 	want := qta.Paper()
 	want.HiddenSize = 8
 	want.Horizon = 9
-	if p, label, err := findParams("my.json", []string{"Horizon= 9"}); p != want || label != "my-Horizon=9" || err != nil {
+	p, label, err := findParams("my.json", []string{"Horizon= 9"})
+	if p != want || label != "my-Horizon=9" || err != nil {
 		t.Errorf("%s: %+v, error %v", label, lab.Changes(want, p), err)
 	}
 	for _, test := range []struct{ text, want string }{

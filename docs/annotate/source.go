@@ -171,9 +171,11 @@ func (d *declaration) read() {
 		n, flush := strings.Count(text, "\n"), strings.TrimLeft(text, "\t")
 		next := &paragraph{Tabs: len(text) - len(flush), Lines: lines[:n]}
 		next.Comment = strings.HasPrefix(flush, "//")
-		next.Set = next.Comment && (flush[2] != ' ' || flush[3] == ' ')
+		flowing := strings.HasPrefix(flush, "// ") && flush[3] != ' '
+		next.Set = next.Comment && !flowing
 		if m := marker.FindStringSubmatch(flush); m != nil {
-			words := docLink.ReplaceAllString(oneLine(strings.ReplaceAll(flush[len(m[0]):], "// ", "")), "$1")
+			rest := strings.ReplaceAll(flush[len(m[0]):], "// ", "")
+			words := docLink.ReplaceAllString(oneLine(rest), "$1")
 			next.Choice = &choice{Kind: m[1], ID: m[2], Where: d.Name, At: at, Words: words}
 			d.Choices = append(d.Choices, next.Choice)
 		}
@@ -206,7 +208,8 @@ func highlight(text, name string) (lines []template.HTML) {
 		case token.IsKeyword(word):
 			class = "k"
 		case word == name:
-			class, name = "f", ""
+			class = "f"
+			name = "" // only the first mention is the declaration
 		default:
 			return word
 		}

@@ -66,7 +66,8 @@ func (p *page) readText() {
 			s.Number, s.Title, _ = strings.Cut(rest, " ")
 			p.Sections = append(p.Sections, s)
 		case word == "--":
-			q = &passage{Title: rest, ID: "p-" + strings.Trim(notID.ReplaceAllString(strings.ToLower(rest), "-"), "-")}
+			id := notID.ReplaceAllString(strings.ToLower(rest), "-")
+			q = &passage{Title: rest, ID: "p-" + strings.Trim(id, "-")}
 			s.Passages = append(s.Passages, q)
 			p.Passages = append(p.Passages, q)
 		default:

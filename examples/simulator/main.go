@@ -46,7 +46,11 @@ func main() {
 	// A second signal ends the program at once, if it comes a second or more after the first.
 	// This helps if the child hangs.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
-	if err := train(ctx, flag.Args(), *limit, changes, o); err != nil {
+	err := train(ctx, flag.Args(), *limit, changes, o)
+	if errors.Is(err, lab.ErrStopped) { // Train has already said so
+		os.Exit(75)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

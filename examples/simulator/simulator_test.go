@@ -260,6 +260,39 @@ func TestStart(t *testing.T) {
 	checkLine(t, "is not installed", err, "is it installed?")
 }
 
+// An interrupt stops the run with one line on standard output, and with exit code 75.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signal can be sent here")
+	}
+	t.Setenv(childMode, "good")
+	t.Setenv(programMode, "yes")
+	command := exec.Command(os.Args[0], "-out", filepath.Join(t.TempDir(), "run"), os.Args[0])
+	var failure strings.Builder
+	command.Stderr = &failure
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer command.Process.Kill()
+
+	said := bufio.NewScanner(output)
+	said.Scan() // the run has begun
+	command.Process.Signal(os.Interrupt)
+	last := ""
+	for said.Scan() {
+		last = said.Text()
+	}
+	command.Wait()
+	code := command.ProcessState.ExitCode()
+	if code != 75 || failure.String() != "" || !strings.HasPrefix(last, "Stopped (") {
+		t.Errorf("exit code %d, standard error %q, last line %q", code, failure.String(), last)
+	}
+}
+
 // While a child hangs, a first interrupt waits for it, and a second one ends the command.
 func TestSecondInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -277,6 +277,7 @@ func (p *plane) spread(tone int, at point, m Mean) {
 	if m.High > m.Low {
 		low := p.at(m.X, m.Low).y
 		high := p.at(m.X, m.High).y
+		// The bar from low to high, its upper cap, and then its lower cap.
 		p.Add(`<path class="bar s%d" d="M%v %vV%vm-2 0h4M%v %vh4"/>`, tone, at.x, low, high, at.x-2, low)
 		p.take(box{left: at.x - 2, top: high, right: at.x + 2, bottom: low})
 	}

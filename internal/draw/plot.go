@@ -22,7 +22,8 @@ func ticks(low, high float64) (at []float64) {
 	if math.IsInf(high-low, 0) {
 		return nil
 	}
-	step := roundUp((high - low) / 5 * (1 - 1e-9))
+	least := (high - low) / 5 // a smaller step would make more than six
+	step := roundUp(least * (1 - 1e-9))
 	first := math.Ceil(low/step - 1e-9)
 	last := math.Floor(high/step + 1e-9)
 	for i := first; i <= last; i++ {

@@ -33,7 +33,7 @@ type Drawing struct {
 }
 
 // Add appends SVG, whose format has the verbs of package fmt. A float64 is written with two decimals at
-// most, a color as #rrggbb, and a string is escaped. SVG itself is passed as template.HTML.
+// most, a color as #rrggbb, and a string is escaped. Text that is SVG already is passed as template.HTML.
 func (d *Drawing) Add(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {

@@ -18,13 +18,14 @@ type Figure struct {
 	Drawing *draw.Drawing
 }
 
-// Figures draws the paper's Figures 2, 3, 4 and 6. It leaves out those without runs. Our
-// runs of QTA and its variants have the setting Full or Quick, those of MEGA and VDS their own.
+// Figures draws the paper's Figures 2, 3, 4 and 6. It leaves out those without runs. It shows
+// our runs of QTA and its variants with the setting Full or Quick, and those of MEGA and VDS
+// with their own.
 func (r *Report) Figures() (figures []Figure) {
 	for _, f := range paper.Figures() {
 		var charts []*draw.Chart
 		for _, p := range f.Panels {
-			if p.Title != "" {
+			if p.Title != "" { // figure4 draws Figure 4, and Figure 5 is not drawn
 				charts = append(charts, r.panel(p)...)
 			}
 		}
@@ -34,12 +35,12 @@ func (r *Report) Figures() (figures []Figure) {
 		}
 		caption := strings.Join(titles, " ")
 		notes := stepNotes
-		if f.Number == "4" {
+		switch f.Number {
+		case "2":
+			notes = slices.Concat(notes, figure2Notes)
+		case "4": // no panel was drawn above
 			charts, caption = r.figure4(f.Panels[0])
 			notes = successNotes
-		}
-		if f.Number == "2" {
-			notes = slices.Concat(notes, figure2Notes)
 		}
 		if charts != nil {
 			drawing := draw.Sheet(caption, notes, charts...)

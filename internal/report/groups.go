@@ -90,8 +90,8 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// compareRuns orders runs by seed, and of one seed by version. Of copies of one run the
-// longest comes first.
+// compareRuns orders runs by seed, and of one seed by version, as text. Of copies of one run
+// the longest comes first.
 func compareRuns(a, b *lab.Record) int {
 	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
 	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
@@ -264,12 +264,13 @@ func (g *Group) sum() {
 	g.SD = math.Sqrt(squares / float64(n))
 }
 
-// untrained reports whether a run ended before the first update of its networks.
+// untrained reports whether a run ended before the first update of its networks. A failed run
+// is not called untrained.
 func untrained(run *lab.Record) bool {
 	p := run.Run.Params
 	steps := run.Outcome.Steps
 	starts := p.LearningStarts
-	if p.Learner == "vds" { // it learns at the end of episodes, so whole episodes are compared
+	if p.Learner == "vds" { // its first update is at the first end of an episode after LearningStarts
 		steps /= p.Horizon
 		starts /= p.Horizon
 	}

@@ -39,7 +39,7 @@ func (r evidence) never(m paper.Method) judgement {
 	nobody := fmt.Sprintf("0 of %d", paper.Seeds)
 	j := judgement{What: "runs that solve the maze", Paper: nobody, Here: here, Runs: runsOf([]term{{Group: g}})}
 	return j.decide(test{
-		holds:       g.Solved == 0 && ours.High < 0.5,
+		holds:       g.Solved == 0 && ours.High < 0.5, // enough runs to exclude that half would solve it
 		contradicts: ours.Low > theirs.High,
 		excluded:    nobody,
 	})

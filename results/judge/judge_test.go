@@ -100,7 +100,7 @@ func older(runs []*lab.Record) []*lab.Record {
 	return runs
 }
 
-// TestAnswers holds the sentences of the page and of README.md to made-up runs.
+// TestAnswers holds the sentences that the page and README.md have to made-up runs.
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 			"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps)."},
 		{"two versions", [][]*lab.Record{older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
 			"(versions 0.0.1 and " + qta.Version + ") QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.93"},
-		{"HER, whose rule knew its result", solved("C HER 4x5 6 6 12"),
+		{"HER, whose rule was made after its result", solved("C HER 4x5 6 6 12"),
 			"The runs uphold 0, contradict 0, leave 0 undecided and do not judge 20."},
 		{"an effect that is not there", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),
 			"Contradicted: “PUN is better than deep ensembles (ours lack it too)”."},

@@ -119,8 +119,8 @@ func finding(r *report.Report) findings {
 		Answers: e.answers(claims),
 		Claims:  claims,
 		Worth:   e.worth(),
-		Mazes:   e.besideThePaper(),
-		Ratios:  e.besideQTA(),
+		Mazes:   e.besideThePaper(), // for each maze
+		Ratios:  e.besideQTA(),      // for each other method and maze
 		Arms:    e.arms(),
 	}
 }
