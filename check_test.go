@@ -529,6 +529,7 @@ func refusesBroken(t *testing.T, command []string, data []byte, x []float64) {
 		{"a name again", withHeader(data, `"policy.0.bias"`, `"policy.0.weight"`), x, "policy.0.weight comes twice"},
 		{"cut off", data[:100], x, "cannot be read"},
 		{"empty", nil, x, "cannot be read"},
+		{"no bias", withHeader(data, `"policy.0.bias"`, `"another.0.bias"`), x, "bias"},
 		{"a number missing", data, x[:3], "numbers"},
 		{"a number too many", data, slices.Concat(x, x), "numbers"},
 	} {

@@ -175,7 +175,8 @@ store:
 	VZEROUPPER
 	RET
 
-// Of the twelve rows of the next tile, the last four are at R15, and of A at R13.
+// The kernel below has tiles of twelve rows. R15 points to the last four rows of C, its start
+// or the mask. In the loop R13 points to the last four rows of A.
 #define ROWS2x12(f) \
 	ROWS2(f) \
 	f((R15), Z16, Z17) \

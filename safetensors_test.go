@@ -95,7 +95,7 @@ func TestWriteSafetensorsErrors(t *testing.T) {
 // testdata/networks.py reads an agent's networks and gives the agent's answers.
 func TestPython(t *testing.T) {
 	const n, seed = 10, 11
-	for _, changes := range []string{"", "Critics=5 HiddenLayers=1", "HiddenSize=100 UncertaintyActions=8"} {
+	for _, changes := range []string{"", "Critics=5 HiddenLayers=1", "HiddenSize=100 UncertaintyActions=8", "Curriculum=her Critics=1"} {
 		a := agentAfter(t, tiny(Paper(), changes), 40)
 		rng := rand.New(rand.NewPCG(1, 1))
 		observations := randomRows(rng, n, 2)

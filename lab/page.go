@@ -288,5 +288,5 @@ func filmStyle(n int) string {
 	rule(".film ", "film-l", "0%{opacity:1}"+at(frameTime+holdTime)+"{opacity:0}", timing+" step-end")
 	rule(".film ", "film-w", "0%{stroke-dashoffset:1}"+at(runTime)+",100%{stroke-dashoffset:0}", timing+" linear")
 	rule(".film ", "film-e", "0%{opacity:0}"+at(runTime)+"{opacity:1}", timing+" step-end")
-	return css + ".film .film-w{stroke-dasharray:1}.film:hover *{animation-play-state:paused}}"
+	return css + ".film .film-w{stroke-dasharray:1}.film:hover *,figure:focus .film *{animation-play-state:paused}}"
 }

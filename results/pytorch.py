@@ -5,8 +5,9 @@
 It needs Debian's python3-torch and libopenblas0-pthread: without the latter
 PyTorch multiplies by a reference library that is many times slower.
 
-The same arithmetic as BenchmarkUpdate/params=beyond: critics with their
-predictive heads on one backbone pass, targets, policy, Polyak averages.
+Nearly the arithmetic of BenchmarkUpdate/params=beyond: critics with their
+predictive heads on one backbone pass, targets, policy, Polyak averages. Here
+heads do not train the backbone, and no moving average of the networks is kept.
 Minibatches are ready made, which the Go benchmark has to draw.
 
 OPENBLAS_CORETYPE is for processors with AVX-512 that OpenBLAS does not

@@ -4,7 +4,8 @@
 
 	cc -o forward forward.c -lm && ./forward agent.safetensors s... g...
 
-It reads what the format allows, of F32, and says in one line what is wrong. */
+It reads F32, and a header without spaces as qta export writes it. It says in one
+line what is wrong. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -101,8 +102,9 @@ int main(int argc, char **argv) {
 	}
 	if (mean[-1] != ']') fail(argv[1], "takes more numbers");
 	float *w, *b;
-	for (int layer = 0; (w = tensor(layer, "weight", &count)) != NULL; layer++) {
+	for (int layer = 0, held; (w = tensor(layer, "weight", &held)) != NULL; layer++) {
 		b = tensor(layer, "bias", &count);
+		if (b == NULL || held != count * n) fail(argv[1], "has a layer whose weight and bias do not fit");
 		double *y = calloc(count, sizeof *y);
 		for (int o = 0; o < count; o++, w += n)
 			for (int i = 0; i < n; i++) /* ReLU between the layers */

@@ -52,7 +52,11 @@ layer = 0
 while f"policy.{layer}.weight" in header:
     if layer > 0:
         x = [max(v, 0) for v in x]  # ReLU between the layers
+    if f"policy.{layer}.bias" not in header:
+        sys.exit(f"{sys.argv[1]}: policy.{layer} has no bias")
     weight, bias = tensor(f"policy.{layer}.weight"), tensor(f"policy.{layer}.bias")
+    if len(weight) != len(bias) * len(x):
+        sys.exit(f"{sys.argv[1]}: policy.{layer} has a weight and a bias that do not fit")
     x = [b + sum(w * v for w, v in zip(weight[o * len(x):], x)) for o, b in enumerate(bias)]
     layer += 1
 print(*map(math.tanh, x))

@@ -120,7 +120,7 @@ def scalar_cases(rng):
             yield "her", f"{what} at {x}, {y} radii of {radius}", hindsight(
                 rng, x, y, radius, what == "relabeled")
     yield "her-future", "not rounded", {"i": 2, "n": 7, "u": 0.35}
-    for u in (0.0, math.nextafter(1, 0), rng.random(), rng.random()):
+    for u in (0.0, 1 - 2**-53, rng.random(), rng.random()):
         yield "her-future", f"u={u}", {"i": rng.randrange(n), "n": n, "u": u}
     for N in (rng.randint(1, 9), rng.randint(10, 20), 40):
         stored = rng.randint(20, 40)

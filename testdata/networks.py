@@ -63,6 +63,8 @@ class Networks:
     def deviation(self, sg, action):
         """How far the heads are apart: over them, then over the prediction."""
         predictions = [self.linear(f"head.{i}", self.latent(f"critic.{i}", sg + action)) for i in self.critics()]
+        if len(predictions) == 1:
+            return 0.0
         return statistics.fmean(map(statistics.stdev, zip(*predictions)))
 
     def uncertainty(self, sg, actions):

@@ -6,7 +6,7 @@
 # it runs; in the end all runs must have the bytes of those of "qta sweep".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if ! command -v slurmctld slurmd munged parallel >/dev/null; then
+if ! { command -v slurmctld && command -v slurmd && command -v munged && command -v parallel; } >/dev/null; then
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		slurmctld slurmd slurm-client munge parallel >/dev/null
