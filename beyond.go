@@ -104,7 +104,7 @@ type movingAverage struct {
 	updates int
 }
 
-// newMovingAverage returns a movingAverage of u, before the first update of l.
+// newMovingAverage returns a movingAverage of u. It is called before l first updates u.
 func newMovingAverage(u *ensemble, l learner) *movingAverage {
 	averaged := *u // shares everything except the networks
 	averaged.critics = nil
@@ -130,7 +130,7 @@ func (m *movingAverage) update(a *Agent) error {
 }
 
 func (m *movingAverage) savedState() savedState {
-	s := savedState{&m.updates}
+	s := append(m.learner.savedState(), &m.updates)
 	for _, c := range m.critics {
 		s = append(s, c.params)
 	}

@@ -314,6 +314,9 @@ func checkUpdate(in vector, out *comparison) {
 	for i := range in.length("steps") {
 		minibatch := in.minibatch(i)
 		a.batch = *minibatch.batch(a)
+		for _, r := range a.batch.r {
+			require(r == 0 || r == -1, "%s.r has %v, want 0 or -1", minibatch.place, r)
+		}
 		a.batch.transitions = nil // so that Agent.draw keeps the case's rows and draws none
 		if prioritized {
 			given.transitions = minibatch.transitions(a)
@@ -431,7 +434,7 @@ func checkUncertaintyGoal(in vector, out *comparison) {
 	p.UncertaintyGoal = in.word("ask")
 	p.UncertaintyActions = in.length("actions")
 	a := in.agent(p, in.length(at("s", 0)), in.length(at("achieved", 0)))
-	in.fill("desired", a.desired)
+	copy(a.desired, in.numbers("desired", len(a.desired)))
 
 	const first = false // they are not for an episode's first goal
 	x := a.candidates(in.remember(a), first).inputs(a)
@@ -547,6 +550,9 @@ func checkFutureStep(in vector, out *comparison) {
 // checkPrioritized checks Equations 7 and 8 over a whole replay.
 func checkPrioritized(in vector, out *comparison) {
 	priority := list[float64](in, "priority")
+	for _, p := range priority {
+		require(p > 0, "in.priority has %v, want numbers above 0", p)
+	}
 	n := len(priority)
 	P := make([]float64, n)
 	SampleProbabilities(P, priority, in.number("alpha"))

@@ -371,6 +371,42 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
+// A number that the package never meets is an error of the file. Without the check it would end
+// in a panic.
+func TestCheckForeignNumbers(t *testing.T) {
+	for _, test := range []struct {
+		equation string
+		change   func(in object)
+		want     string // a part of the error
+	}{
+		{
+			equation: "update",
+			change:   func(in object) { in["steps"].([]any)[0].(object)["r"].([]any)[0] = -0.5 },
+			want:     "in.steps[0].r has -0.5, want 0 or -1",
+		},
+		{
+			equation: "uncertainty-goal",
+			change: func(in object) {
+				in["ask"] = "desired"
+				in["desired"].([]any)[0] = 1e13
+			},
+			want: "number 0 of the desired is 1e+13",
+		},
+		{
+			equation: "per",
+			change:   func(in object) { in["priority"].([]any)[0] = 0.0 },
+			want:     "in.priority has 0, want numbers above 0",
+		},
+	} {
+		file := goldenVectors(t, test.equation)
+		test.change(file["cases"].([]any)[0].(object)["in"].(object))
+		err := fmt.Sprint(checkOne(toJSON(file)))
+		if !strings.Contains(err, test.want) || strings.Contains(err, "\n") {
+			t.Errorf("%s: error %v, want one line with %q", test.equation, err, test.want)
+		}
+	}
+}
+
 // jsonList returns a list of n times the same element.
 func jsonList(n int, element string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"

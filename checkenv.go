@@ -160,7 +160,8 @@ func (c *envCheck) play(seed uint64, actions [][]float64, earlier []playedStep) 
 }
 
 // answerProblem says what is wrong with what Reset or Step has returned, or returns "". It
-// adds a copy to e.steps.
+// adds a copy of a sound state to e.steps. If the episode was played before, as e.earlier,
+// both plays must agree, and Reward is asked about states of the earlier play, too.
 func (e *episode) answerProblem(s State, reward float64) string {
 	t := len(e.steps)
 	kept := State{
@@ -179,7 +180,7 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	}
 	e.steps = append(e.steps, playedStep{kept, e.env.Reward(s.Achieved, s.Desired)})
 	if e.earlier != nil {
-		other := e.earlier[len(e.earlier)-1-t] // counted from the end: another state, except in the middle
+		other := e.earlier[len(e.earlier)-1-t] // counted from the end: it is another state than s, except in the middle
 		if problem := rewardProblem(e.env, s, other); problem != "" {
 			return problem
 		}
@@ -289,7 +290,7 @@ func spans(vectors [][]float64) []span {
 // unitsProblem names a component of some vectors that the networks cannot learn from, or
 // returns "". A component must not vary too widely: heads predict observations as they
 // are (R12), and in the shared layers their large errors would dominate the critics'
-// errors. The widest component must not be narrow. Another component may be narrow, but
+// errors. The widest component must not be narrow, unless it is constant. Another component may be narrow, but
 // below half of that bound no reward may depend on it. rewarded says whether a reward
 // depends on a move of component i.
 func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
@@ -353,8 +354,8 @@ func (c *envCheck) meanStep(i int) float64 {
 	return sum / float64(len(c.played))
 }
 
-// continuous reports whether two values of component i of the achieved goal lie closer
-// than near, but farther apart than rounding explains. On a grid no two values do.
+// continuous reports whether two neighboring values of component i of the achieved goal lie
+// closer than near, but farther apart than rounding explains. On a grid none do.
 func (c *envCheck) continuous(i int, near float64) bool {
 	var values []float64
 	for _, s := range c.played {

@@ -342,7 +342,7 @@ func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
 	}
 	content = bytes.Replace(content, []byte(old), []byte(new), 1)
 	length := headerLength(content)
-	longer := uint64(len(new) - len(old))
+	longer := uint64(len(new) - len(old)) // wraps around if new is shorter, as the sum then does
 	binary.LittleEndian.PutUint64(length, binary.LittleEndian.Uint64(length)+longer)
 	sum := sha256.Sum256(content)
 	return append(content, sum[:]...)

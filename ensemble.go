@@ -30,7 +30,7 @@ type PUN struct {
 
 // NewPUN returns an untrained ensemble. Its initial weights and its pairs M come from seed.
 // NewPUN uses only these fields of p: the networks' sizes, G, the learning rates, γ, ρ and
-// UncertaintyActions.
+// UncertaintyActions. But all of p must be valid.
 func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

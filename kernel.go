@@ -212,8 +212,8 @@ func (p *product) block(r0, r1, c0, c1 int) {
 	}
 
 	// Every row of tiles reads all rows of B. So all tiles first take 256 rows of B, which
-	// stay in the cache from one row of tiles to the next, and then 256 more. If there is a
-	// single row of tiles, each row of B is read only once, so no such steps are needed.
+	// stay in the cache from one row of tiles to the next, and then 256 more. At most
+	// eight rows of C are one or two rows of tiles, for which such steps gain nothing.
 	step := 256
 	if r1-r0 <= 8 {
 		step = p.a.cols

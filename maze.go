@@ -229,7 +229,7 @@ func (m *Maze) PathLength() int {
 }
 
 // A Lattice is a square lattice of points over a maze, row-major. It has the number of hops
-// from the start to each point. A hop is a step of the agent from one point to another.
+// from the start to each point. A hop leads from one point to another, at most a cell away.
 type Lattice struct {
 	PerCell    int   // points per cell and axis
 	Rows, Cols int   // rows and columns of points, including those in the maze's ring of walls
@@ -244,7 +244,8 @@ func (l *Lattice) Point(k int) [2]float64 {
 
 // Hops lays perCell by perCell points over each cell and counts the hops from the start
 // to every point. The count begins at the center of the start cell. If perCell is even, no
-// point is there, and the count begins at the nearest point with a larger row and column.
+// point is at the center, and the count begins at the nearest point with a larger row and
+// column.
 // Hops panics if perCell is less than 1.
 func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
@@ -261,8 +262,9 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	// breadth-first search of the authors' public code, except that theirs starts at the
 	// center itself. The difference changes the count by one hop at 1 to 5 % of the points,
 	// but does not change [Maze.PathLength]. A hop goes from a point to any other at a
-	// distance of at most one cell. A step has ten pieces, and each must end in a free cell.
-	// A hop has ten, too, but only its first and its last must. So a hop may cut a corner.
+	// distance of at most one cell. The agent's step and a hop both have ten pieces.
+	// Every piece of a step must end in a free cell, but of a hop only the first and the
+	// last. So a hop may cut a corner.
 	queue := []int{start}
 	for len(queue) > 0 {
 		from := queue[0]

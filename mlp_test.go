@@ -8,7 +8,7 @@ import (
 )
 
 // A network's results have the same bits on any number of threads, in any number of chunks.
-// Eight threads take each of these batches as a single chunk, fewer threads as several.
+// Eight threads take each of these batches as a single chunk, fewer threads the larger ones as several.
 func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	for _, rows := range []int{1, 31, 192, 193, 613, 768} {

@@ -23,7 +23,7 @@ const (
 )
 
 // expParts returns k and p with e^x = 2^k (1 + p) and |p| < 0.42, where
-// |x| < 1000. For |x| < ln(2)/2, k is 0 and p is e^x - 1 to full precision.
+// |x| < 1000. For |x| < 0.34, k is 0 and p is e^x - 1 to full precision.
 func expParts(x float64) (k int, p float64) {
 	n := math.Floor(float64(x*math.Log2E) + 0.5)
 	hi := x - float64(n*ln2Hi)

@@ -107,7 +107,8 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 	for i := range p {
 		δ := p[i] - s[i]
 		dp[i] = scale * δ
-		sum += float64(float64(δ) * float64(δ))
+		d := float64(δ)
+		sum += float64(d * d)
 	}
 	return sum / float64(B)
 }

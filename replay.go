@@ -177,8 +177,8 @@ type sampler interface {
 	// environment step of the update.
 	weigh(b *batch, step int)
 
-	// prioritize changes the priorities of the transitions in b. It is called after critics
-	// and heads have learned from b.
+	// prioritize changes the priorities of the transitions in b. It is called after the
+	// critics have learned from b.
 	prioritize(b *batch)
 
 	// savedState lists what training changes in the sampler.

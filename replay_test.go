@@ -39,7 +39,7 @@ func TestPrioritizedDraws(t *testing.T) {
 			t.Fatal(err)
 		}
 		priorities := prioritiesOf(a)
-		priorities.set(0, 3) // not by an update
+		priorities.set(0, 3) // set here: the largest that updates have given stays
 		priorities.set(1, 1)
 		remember(a, []float64{2, 3})
 		what := fmt.Sprintf("priorities 3, 1 and that of a new transition, after an update has given %v", test.given)

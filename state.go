@@ -31,7 +31,7 @@ func checkSaved(field any, step int) error {
 }
 
 // checkState returns a [*NumericError] if a number that training changes is NaN or infinite.
-// For a parameter the error names the network.
+// For a parameter the error names the network, unless it is a moving average's.
 func (a *Agent) checkState() error {
 	if err := checkParameters(a.step, a.parameters()); err != nil {
 		return err

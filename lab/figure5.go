@@ -265,6 +265,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	}
 	ofValues := draw.ScaleOf(values...)
 	ofValues.High = min(ofValues.High, 0) // no return is above 0; values above it have the color of 0
+	ofValues.Low = min(ofValues.Low, ofValues.High)
 	panels := []panel{{name: "value", unit: "rewards", numbers: shot.Value, scale: ofValues}}
 	if s.grid.Optimal != nil {
 		failure := panel{name: "absolute error", unit: "rewards", numbers: s.grid.failure(shot)}

@@ -358,7 +358,7 @@ func (s *session) reached() bool {
 // that has reached its limits already.
 func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
-	if at != s.Steps && at != s.agent.SolvedAt() {
+	if at > s.Steps || (at < s.Steps && at != s.agent.SolvedAt()) {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
@@ -368,7 +368,9 @@ func (s *session) redraw(ctx context.Context) error {
 	case s.recorded(), s.killed():
 		r.Program = found.Program
 		r.Machine = found.Machine
-		r.Limits = found.Limits
+		if found.State == Solved || found.State == Finished {
+			r.Limits = found.Limits
+		}
 	default:
 		const unknown = "unknown"
 		r.Program = Program{Revision: unknown, Go: unknown}
@@ -501,7 +503,8 @@ func (s *session) announce() {
 	if few := id.tooFew(s.Steps); few != "" {
 		s.Warn(few)
 	}
-	if s.found != nil && rounding(s.found.Machine.Kernel) != rounding(kernel) {
+	const unknown = "unknown" // in a record that was lost and made again
+	if s.foundSame() && s.found.Machine.Kernel != unknown && rounding(s.found.Machine.Kernel) != rounding(kernel) {
 		s.Warn(fmt.Sprintf("the run used the %s kernel and continues with the %s kernel, which rounds differently",
 			s.found.Machine.Kernel, kernel))
 	}
@@ -589,7 +592,7 @@ func (s *session) end(ctx context.Context) error {
 	s.record.Outcome.HeldOut = &success
 	s.record.Outcome.HeldOutRollouts = HeldOut
 	s.record.State = Finished
-	if !s.Continue && s.agent.SolvedAt() == s.agent.Steps() {
+	if s.record.Limits.Stop == StopSolved && s.agent.SolvedAt() == s.agent.Steps() {
 		s.record.State = Solved
 	}
 	return nil

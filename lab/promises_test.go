@@ -591,6 +591,52 @@ type nowhere struct{ qta.Env }
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
 
+// An ailing is a maze that from its episode-th episode on returns empty states, after the first
+// step or, if atReset is true, at once.
+type ailing struct {
+	*mazeEnv
+	episode int
+	atReset bool
+}
+
+func (e *ailing) Reset(rng *rand.Rand) qta.State {
+	e.episode--
+	s := e.mazeEnv.Reset(rng)
+	if e.episode <= 0 && e.atReset {
+		return qta.State{}
+	}
+	return s
+}
+
+func (e *ailing) Step(action []float64) (qta.State, float64) {
+	s, reward := e.mazeEnv.Step(action)
+	if e.episode <= 0 {
+		return qta.State{}, -1
+	}
+	return s, reward
+}
+
+// An environment that breaks its contract while a picture is made, or after training, is an
+// [qta.EnvError], too.
+func TestAiling(t *testing.T) {
+	p := tiny()
+	p.Horizon = 2 * mostPlaces // a rollout for a picture leaves out places
+	a := newAgent(t, p)
+	for _, atReset := range []bool{false, true} {
+		e := &ailing{mazeEnv: maze(t).(*mazeEnv), episode: 2, atReset: atReset}
+		_, err := play(t.Context(), a, e, 3)
+		if _, broken := errors.AsType[*qta.EnvError](err); !broken {
+			t.Errorf("in a rollout: error %v", err)
+		}
+	}
+	var o Options
+	e := &ailing{mazeEnv: maze(t).(*mazeEnv), episode: 2, atReset: true}
+	_, err := unvisited(a, o.watch(t.Context(), e, "Comparing"))
+	if _, broken := errors.AsType[*qta.EnvError](err); !broken {
+		t.Errorf("among the desired goals: error %v", err)
+	}
+}
+
 // A place whose state breaks the contract is an [qta.EnvError], before anything is written.
 func TestWrongPlace(t *testing.T) {
 	for _, numbers := range [][]float64{{math.NaN(), 1}, {1}} {
@@ -671,6 +717,45 @@ func TestFailsAtSameStep(t *testing.T) {
 	}
 }
 
+// A run that was stopped, and then gets no more steps than it has, ends with this budget.
+func TestStoppedAtBudget(t *testing.T) {
+	o := tinyRun(newDir(t))
+	stopAt(t, o, 40)
+	o.Steps = 40
+	train(t, o)
+	if r := record(t, o.Dir); r.State != Finished || r.Limits.Steps != 40 {
+		t.Errorf("the run is %s within %d steps, want finished within 40", r.State, r.Limits.Steps)
+	}
+}
+
+// A solved run stays solved within its budget, whatever limits it gets, but a budget that ends
+// before the solution is refused.
+func TestSolvedRunAgain(t *testing.T) {
+	o := tinyRun(newDir(t))
+	o.Continue = false
+	o.Rollouts = 1
+	o.Unchecked = true // CheckEnv refuses so large a radius
+	env := func() qta.Env { return alter(t, 2.2, 1, 1, 0) }
+	trainIn(t, o, env)
+	want := record(t, o.Dir)
+	at := want.Outcome.SolvedAt
+	if at <= o.EvalEvery || at == o.Steps {
+		t.Fatalf("the run is solved at step %d, want a step between the first and the last evaluation", at)
+	}
+
+	o.Steps = at
+	o.Continue = true
+	trainIn(t, o, env)
+	if r := record(t, o.Dir); r.State != want.State || r.Limits != want.Limits {
+		t.Errorf("given no more steps, it is %s within %+v, want %s within %+v", r.State, r.Limits, want.State, want.Limits)
+	}
+
+	o.Continue = false
+	o.Steps = at - 1
+	err := Train(t.Context(), env(), env(), o)
+	has(t, fmt.Sprint(err), fmt.Sprint("is at step ", at))
+}
+
 // A record of another run or of other networks does not say what has run this one.
 func TestRecordOfAnother(t *testing.T) {
 	o := tinyRun(newDir(t))
@@ -711,6 +796,12 @@ func TestOtherKernel(t *testing.T) {
 		t.Errorf("with the same kernel: %s", h.warned)
 	}
 	r := record(t, o.Dir)
+	r.Machine.Kernel = "unknown" // as of a record that was lost and made again
+	rewrite(t, o.Dir, r)
+	stopAt(t, o, 45)
+	if h.warned != "" {
+		t.Errorf("after an unknown kernel: %s", h.warned)
+	}
 	r.Machine.Kernel = "generic"
 	if qta.KernelName() == "generic" {
 		r.Machine.Kernel = "avx2"

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -255,6 +256,9 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
 	s := env.Reset(rng)
+	if err := checkLengths(a, s); err != nil {
+		return r, err
+	}
 	desired := slices.Clone(s.Desired)
 	r.Goal, err = place(env, a, desired)
 	for t := 0; err == nil; t++ {
@@ -267,9 +271,22 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 			break
 		}
 		s, _ = env.Step(a.Act(s.Observation, desired))
+		err = cmp.Or(err, checkLengths(a, s))
+	}
+	if err != nil {
+		return r, err
 	}
 	r.Reached = env.Reward(s.Achieved, desired) == 0
-	return r, err
+	return r, nil
+}
+
+// checkLengths refuses a state whose vectors are not as long as Sizes says.
+func checkLengths(a *qta.Agent, s qta.State) error {
+	sizes := a.Sizes()
+	if len(s.Observation) == sizes.Observation && len(s.Achieved) == sizes.Goal && len(s.Desired) == sizes.Goal {
+		return nil
+	}
+	return &qta.EnvError{Step: a.Steps(), Problem: "a rollout for the pictures has a state that is not as Sizes says"}
 }
 
 // checkState refuses a state from StateAt that has wrong sizes or numbers.

@@ -125,10 +125,14 @@ func unvisited(a *qta.Agent, env *watched) (string, error) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var desired [][]float64
 	for range HeldOut {
-		desired = append(desired, slices.Clone(env.Reset(rng).Desired))
-	}
-	if env.ctx.Err() != nil {
-		return "", context.Cause(env.ctx)
+		goal := env.Reset(rng).Desired
+		switch {
+		case env.ctx.Err() != nil:
+			return "", context.Cause(env.ctx)
+		case len(goal) != a.Sizes().Goal:
+			return "", &qta.EnvError{Step: a.Steps(), Problem: "Reset returned a desired goal that is not as Sizes says"}
+		}
+		desired = append(desired, slices.Clone(goal))
 	}
 	var text strings.Builder
 	for i := range a.Sizes().Goal {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"qta"
 	"qta/internal/words"
@@ -143,8 +144,9 @@ func paramsCommand(*flag.FlagSet) func(call) error {
 	}
 }
 
-// aboutParameter returns the page on the parameter or set with this name. If there is none,
-// it returns the descriptions of parameters that contain the name.
+// aboutParameter returns the page on the parameter or set with this name. If the name is a
+// symbol of the paper, or a parameter's in other capitals, the error says which parameter is
+// meant. Otherwise aboutParameter returns the descriptions of parameters that contain the name.
 func aboutParameter(name string) (string, error) {
 	entries := strings.Split(parameters, "\f")[1:]
 	for _, entry := range entries {
@@ -153,7 +155,8 @@ func aboutParameter(name string) (string, error) {
 		}
 	}
 	symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(name) + `(,|:| of) `)
-	if field := symbol.FindStringSubmatch(parameters); field != nil {
+	const longest = 3 // letters of a symbol, |B|
+	if field := symbol.FindStringSubmatch(parameters); field != nil && utf8.RuneCountInString(name) <= longest {
 		return "", words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", name, field[1])
 	}
 	unknown := new(qta.Params).Set(name, "")

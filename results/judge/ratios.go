@@ -298,7 +298,7 @@ func (r evidence) none(m, other paper.Method, panel string) judgement {
 		holds:       lost.positive(),
 		contradicts: helps,
 		chance:      lost.chance(),
-		excluded:    "none",
+		excluded:    "no benefit",
 		takes:       lost.takes("a factor of %.2f", math.Exp),
 	}
 	if helps {
