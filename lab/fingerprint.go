@@ -34,6 +34,9 @@ func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 		if atEdge(env, s.Achieved, s.Desired) {
 			reward = edge
 		}
+		if reward-reward != 0 { // infinite or NaN
+			break
+		}
 		f = append(f, append(row, reward))
 		for i := range action {
 			action[i] = float64(2*float64(rng.Float64())) - 1

@@ -261,6 +261,9 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	if err != nil {
 		return nil, err
 	}
+	// A record that cannot be read will be made again. It is read before the environment is asked,
+	// which may change the working directory.
+	found, _ := ReadRecord(filepath.Join(d.path, RecordFile))
 	isMaze := len(o.Identity(evaluation).Map) > 0
 	if run == nil && !isMaze && !o.Unchecked {
 		for _, e := range []qta.Env{env, evaluation} {
@@ -293,7 +296,6 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	if o.Curriculum != nil {
 		err = run.Agent.SetCurriculum(o.Curriculum)
 	}
-	found, _ := ReadRecord(filepath.Join(d.path, RecordFile)) // a record that cannot be read will be made again
 	return &session{
 		Options: o,
 		dir:     d,
@@ -358,7 +360,9 @@ func (s *session) reached() bool {
 // that has reached its limits already.
 func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
-	if at > s.Steps || (at < s.Steps && at != s.agent.SolvedAt()) {
+	solved := !s.Continue && s.agent.SolvedAt() > 0
+	trainedOn := solved && at != s.agent.SolvedAt()
+	if at > s.Steps || trainedOn {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
@@ -381,6 +385,7 @@ func (s *session) redraw(ctx context.Context) error {
 			return err
 		}
 	}
+	s.dir.root.Remove(AgentFile + temporary) // of a process that was killed in a second save at this step
 	err := s.end(ctx)
 	if interrupted(ctx, err) {
 		return s.stopped(err, "before the record of the run's end was written")
@@ -406,13 +411,14 @@ func (s *session) recorded() bool {
 	return o.Steps == s.agent.Steps() && o.Digest == s.agent.Digest()
 }
 
-// killed reports whether the record that was found comes from a process that was killed
-// after it had saved this agent.
+// killed reports whether the record that was found comes from a process that was killed, or
+// failed, after it had saved this agent.
 func (s *session) killed() bool {
 	if !s.foundSame() {
 		return false
 	}
-	return s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps()
+	killed := s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps()
+	return killed || s.found.State == Failed
 }
 
 // foundSame reports whether a record was found that belongs to this run.

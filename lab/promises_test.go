@@ -591,19 +591,20 @@ type nowhere struct{ qta.Env }
 func (nowhere) Sketch() Sketch                      { return Sketch{Width: 1, Height: 1} }
 func (nowhere) Place(goal []float64) (x, y float64) { return 0 / (goal[0] - goal[0]), 0 }
 
-// An ailing is a maze that from its episode-th episode on returns empty states, after the first
-// step or, if atReset is true, at once.
+// An ailing is a maze that from its episode-th episode on returns bad states, after the first
+// step or, if atReset is true, at once. The zero state is one without numbers.
 type ailing struct {
 	*mazeEnv
 	episode int
 	atReset bool
+	bad     qta.State
 }
 
 func (e *ailing) Reset(rng *rand.Rand) qta.State {
 	e.episode--
 	s := e.mazeEnv.Reset(rng)
 	if e.episode <= 0 && e.atReset {
-		return qta.State{}
+		return e.bad
 	}
 	return s
 }
@@ -611,7 +612,7 @@ func (e *ailing) Reset(rng *rand.Rand) qta.State {
 func (e *ailing) Step(action []float64) (qta.State, float64) {
 	s, reward := e.mazeEnv.Step(action)
 	if e.episode <= 0 {
-		return qta.State{}, -1
+		return e.bad, -1
 	}
 	return s, reward
 }
@@ -622,16 +623,26 @@ func TestAiling(t *testing.T) {
 	p := tiny()
 	p.Horizon = 2 * mostPlaces // a rollout for a picture leaves out places
 	a := newAgent(t, p)
-	for _, atReset := range []bool{false, true} {
-		e := &ailing{mazeEnv: maze(t).(*mazeEnv), episode: 2, atReset: atReset}
-		_, err := play(t.Context(), a, e, 3)
-		if _, broken := errors.AsType[*qta.EnvError](err); !broken {
-			t.Errorf("in a rollout: error %v", err)
+	at := []float64{1, 1}
+	notFinite := qta.State{Observation: []float64{math.NaN(), 1}, Achieved: at, Desired: at}
+	for _, bad := range []qta.State{{}, notFinite} {
+		for _, atReset := range []bool{false, true} {
+			e := &ailing{mazeEnv: maze(t).(*mazeEnv), episode: 2, atReset: atReset, bad: bad}
+			_, err := play(t.Context(), a, e, 3)
+			if _, broken := errors.AsType[*qta.EnvError](err); !broken {
+				t.Errorf("%v in a rollout: error %v", bad, err)
+			}
 		}
 	}
-	var o Options
+	o := tinyRun(newDir(t))
+	o.Unchecked = true
+	grid := &ailing{mazeEnv: maze(t).(*mazeEnv), episode: 2, atReset: true} // whose second episode gives Figure 5 its start
+	err := Train(t.Context(), maze(t), grid, o)
+	if _, broken := errors.AsType[*qta.EnvError](err); !broken || exists(o.Dir+"/"+AgentFile) {
+		t.Errorf("at the start of Figure 5: error %v", err)
+	}
 	e := &ailing{mazeEnv: maze(t).(*mazeEnv), episode: 2, atReset: true}
-	_, err := unvisited(a, o.watch(t.Context(), e, "Comparing"))
+	_, err = unvisited(a, o.watch(t.Context(), e, "Comparing"))
 	if _, broken := errors.AsType[*qta.EnvError](err); !broken {
 		t.Errorf("among the desired goals: error %v", err)
 	}
@@ -754,6 +765,86 @@ func TestSolvedRunAgain(t *testing.T) {
 	o.Steps = at - 1
 	err := Train(t.Context(), env(), env(), o)
 	has(t, fmt.Sprint(err), fmt.Sprint("is at step ", at))
+
+	o.Continue = true
+	o.Steps = 200
+	trainIn(t, o, env) // past its solution
+	o.Continue = false
+	err = Train(t.Context(), env(), env(), o)
+	has(t, fmt.Sprint(err), "is at step 200, later than these limits")
+}
+
+// A run that failed after its last save, and is then given no more steps than this save has,
+// keeps its program and machine.
+func TestFailedThenEnded(t *testing.T) {
+	o := tinyRun(newDir(t))
+	stopAt(t, o, 40)
+	r := record(t, o.Dir)
+	r.State = Failed
+	r.Outcome.Steps = 50
+	rewrite(t, o.Dir, r)
+	o.Steps = 40
+	train(t, o)
+	again := record(t, o.Dir)
+	if again.State != Finished || again.Machine != r.Machine || again.Program.Go != r.Program.Go {
+		t.Errorf("the run is %s, of %+v on %+v, want finished, of %+v on %+v",
+			again.State, again.Program, again.Machine, r.Program, r.Machine)
+	}
+}
+
+// A process that is killed while it saves at a run's last step leaves a temporary file, which the
+// same command removes.
+func TestKilledInLastSave(t *testing.T) {
+	o := tinyRun(newDir(t))
+	train(t, o)
+	want := contents(t, o.Dir)
+	roomtest.Write(t, filepath.Join(o.Dir, AgentFile+temporary), "half")
+	train(t, o)
+	sameFiles(t, "after the last save was killed", o.Dir, want)
+}
+
+// A mover is a maze that changes the working directory in each Reset.
+type mover struct {
+	qta.Env
+	to string
+}
+
+func (m *mover) Reset(rng *rand.Rand) qta.State {
+	os.Chdir(m.to)
+	return m.Env.Reset(rng)
+}
+
+// An environment that changes the working directory loses no record of its run.
+func TestMovingEnvironment(t *testing.T) {
+	home, elsewhere := t.TempDir(), t.TempDir()
+	var first *Record
+	for range 2 { // a run, and the same command after its end
+		t.Chdir(home)
+		trainIn(t, tinyRun("run"), func() qta.Env { return &mover{roomtest.Maze(t, "1U5").Env(), elsewhere} })
+		t.Chdir(home)
+		r := record(t, "run")
+		if first == nil {
+			first = r
+		}
+		if diff := cmp.Diff(first, r); diff != "" {
+			t.Errorf("the same command changes the record (-first +second):\n%s", diff)
+		}
+	}
+}
+
+// A spoiled maze gives an infinite reward where the goal is not reached.
+type spoiled struct{ qta.Env }
+
+func (spoiled) Reward(_, _ []float64) float64 { return math.Inf(-1) }
+
+// An infinite reward ends an unchecked run with a message.
+func TestInfiniteReward(t *testing.T) {
+	o := tinyRun(newDir(t))
+	o.Unchecked = true
+	err := Train(t.Context(), &spoiled{maze(t)}, &spoiled{maze(t)}, o)
+	if _, broken := errors.AsType[*qta.EnvError](err); !broken {
+		t.Errorf("error %v, want one of the environment", err)
+	}
 }
 
 // A record of another run or of other networks does not say what has run this one.

@@ -94,6 +94,10 @@ func (s *state) draws(ctx context.Context, env qta.Env, a *qta.Agent) error {
 			return err
 		}
 	}
+	start := qta.State{Observation: s.grid.start, Achieved: s.grid.desired, Desired: s.grid.desired}
+	if err := checkAnswer(a, start); err != nil {
+		return err
+	}
 	return context.Cause(ctx)
 }
 
@@ -256,7 +260,7 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 	horizon := a.Params().Horizon
 	stride := (horizon + mostPlaces - 1) / mostPlaces
 	s := env.Reset(rng)
-	if err := checkLengths(a, s); err != nil {
+	if err := checkAnswer(a, s); err != nil {
 		return r, err
 	}
 	desired := slices.Clone(s.Desired)
@@ -271,7 +275,7 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 			break
 		}
 		s, _ = env.Step(a.Act(s.Observation, desired))
-		err = cmp.Or(err, checkLengths(a, s))
+		err = cmp.Or(err, checkAnswer(a, s))
 	}
 	if err != nil {
 		return r, err
@@ -280,13 +284,19 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 	return r, nil
 }
 
-// checkLengths refuses a state whose vectors are not as long as Sizes says.
-func checkLengths(a *qta.Agent, s qta.State) error {
+// checkAnswer refuses a state whose vectors are not as long as Sizes says, or have numbers that
+// [qta.Agent.Act] does not take.
+func checkAnswer(a *qta.Agent, s qta.State) error {
 	sizes := a.Sizes()
-	if len(s.Observation) == sizes.Observation && len(s.Achieved) == sizes.Goal && len(s.Desired) == sizes.Goal {
+	fits := len(s.Observation) == sizes.Observation && len(s.Achieved) == sizes.Goal && len(s.Desired) == sizes.Goal
+	for _, v := range slices.Concat(s.Observation, s.Achieved, s.Desired) {
+		fits = fits && math.Abs(v) <= 1e12
+	}
+	if fits {
 		return nil
 	}
-	return &qta.EnvError{Step: a.Steps(), Problem: "a rollout for the pictures has a state that is not as Sizes says"}
+	return &qta.EnvError{Step: a.Steps(), Problem: "an episode for the pictures has a state that is not as Sizes says, " +
+		"or a number beyond ±1e12"}
 }
 
 // checkState refuses a state from StateAt that has wrong sizes or numbers.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -302,6 +303,9 @@ func (c *cell) done() (*lab.Record, bool) {
 	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
 	if !solved && !finished || !c.holds(r) {
 		return r, false
+	}
+	if _, err := os.Stat(filepath.Join(c.out, lab.AgentFile)); err != nil {
+		return r, false // Open would read agent.qta.previous, which may be as far
 	}
 	run, err := lab.Open(c.out)
 	if err != nil {

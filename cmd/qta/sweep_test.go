@@ -210,6 +210,13 @@ func TestSweep(t *testing.T) {
 	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
 	has(t, mustRun(t, sweep), "1 seed2: was done already: ", "2 seed3: not solved")
 
+	// Nor is a run done without agent.qta, even if the save before it is as far.
+	if err := os.Rename("runs/seed3/"+lab.AgentFile, "runs/seed3/"+lab.PreviousFile); err != nil {
+		t.Fatal(err)
+	}
+	has(t, mustRun(t, sweep), "2 seed3: not solved")
+	roomtest.Read(t, "runs/seed3", lab.AgentFile)
+
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
 	has(t, mustRun(t, sweep), "0 seed1: not solved within 60 steps")
