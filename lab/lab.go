@@ -360,9 +360,8 @@ func (s *session) reached() bool {
 // that has reached its limits already.
 func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
-	solved := !s.Continue && s.agent.SolvedAt() > 0
-	trainedOn := solved && at != s.agent.SolvedAt()
-	if at > s.Steps || trainedOn {
+	trainedOn := s.agent.SolvedAt() > 0 && at != s.agent.SolvedAt() // past its solution
+	if at > s.Steps || (at < s.Steps && trainedOn) {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
@@ -379,6 +378,9 @@ func (s *session) redraw(ctx context.Context) error {
 		const unknown = "unknown"
 		r.Program = Program{Revision: unknown, Go: unknown}
 		r.Machine = Machine{OS: unknown, Arch: unknown, Kernel: unknown}
+	}
+	if trainedOn {
+		r.Limits.Stop = StopNever // whatever this command says
 	}
 	if _, err := s.dir.root.Lstat(AgentFile); err != nil { // the agent comes from agent.qta.previous
 		if err := s.saveAgent(); err != nil {
