@@ -80,7 +80,7 @@ type losses struct{ critic, head, policy float64 }
 
 // NewAgent returns an untrained agent for environments of the given sizes. All
 // its randomness comes from seed. The error names what is not allowed: a parameter, or
-// the sizes.
+// the sizes. NewAgent panics if the networks do not fit into memory.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

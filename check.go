@@ -751,7 +751,9 @@ func (v vector) agent(p Params, observation, goal int) *Agent {
 // batch returns the case's minibatch, with zeros for what the case lacks.
 func (v vector) batch(a *Agent) *batch {
 	rows := v.length("g")
-	requireSmall("the minibatch", float64(rows)*float64(a.params.HiddenSize*a.params.HiddenLayers))
+	require(rows > 0, "%s.g is no list", v.place)
+	widest := max(a.params.HiddenSize*a.params.HiddenLayers, a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
+	requireSmall("the minibatch", float64(rows)*float64(widest))
 	b := a.pun.newBatch(rows, a.sizes)
 	s := a.sizes.Observation
 	sg := s + a.sizes.Goal
@@ -783,6 +785,8 @@ func (v vector) actions(a *Agent, rows int) []matrix {
 // Each becomes a transition that ends where it began. remember returns their indices.
 func (v vector) remember(a *Agent) []int {
 	var all []int
+	inputs := a.sizes.Observation + a.sizes.Goal + a.sizes.Action
+	requireSmall("the states", float64(v.elements("s"))*float64(inputs))
 	for k := range v.elements("s") {
 		s := v.numbers(at("s", k), a.sizes.Observation)
 		g := v.numbers(at("achieved", k), a.sizes.Goal)

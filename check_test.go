@@ -393,6 +393,16 @@ func TestCheckForeignNumbers(t *testing.T) {
 			want: "number 0 of the desired is 1e+13",
 		},
 		{
+			equation: "update",
+			change:   func(in object) { in["steps"].([]any)[1].(object)["g"] = 5.0 },
+			want:     "in.steps[1].g is no list",
+		},
+		{
+			equation: "td-target",
+			change:   func(in object) { in["q_target[1]"] = []any{1.0} },
+			want:     `the name "q_target[1]" would be read as a place`,
+		},
+		{
 			equation: "per",
 			change:   func(in object) { in["priority"].([]any)[0] = 0.0 },
 			want:     "in.priority has 0, want numbers above 0",

@@ -166,7 +166,15 @@ func loadAgent(data []byte) (*Agent, error) {
 	if h.Own {
 		a.curriculum = new(ownCurriculum)
 	}
-	return a, a.savedState().read(state)
+	if err := a.savedState().read(state); err != nil {
+		return nil, err
+	}
+	for _, c := range append(a.replay.columns(), &column{data: a.goal}) {
+		if problem := numbersProblem("state", c.data, len(c.data)); problem != "" {
+			return nil, errors.New("its state: " + problem)
+		}
+	}
+	return a, nil
 }
 
 // marshal returns a checkpoint with this header and the state s. It returns a [*NumericError]

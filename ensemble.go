@@ -60,8 +60,8 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 		panic("qta: PUN: no transition to learn from")
 	}
 	b := u.minibatch(len(observations))
-	u.fill(b.x, observations, goals, actions)
-	u.fill(b.sNext, next)
+	u.fill(b.x, []string{"observations", "goals", "actions"}, observations, goals, actions)
+	u.fill(b.sNext, []string{"next observations"}, next)
 	setNumbers(b.y, "targets", y)
 	critic, head = u.pun.learn(b)
 	u.pun.follow()
@@ -78,7 +78,7 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 // terminal transition by its reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	b := u.minibatch(len(next))
-	u.fill(b.next, next, goals, nextActions)
+	u.fill(b.next, []string{"next observations", "goals", "next actions"}, next, goals, nextActions)
 	setNumbers(b.r, "rewards", rewards)
 	u.pun.heads.targets(u.pun, b, u.draws)
 	y := make([]float64, len(next))
@@ -92,7 +92,7 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 // goal, in the observations' unit. The seed decides the d random actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
-	u.fill(x, observations, goals)
+	u.fill(x, []string{"observations", "goals"}, observations, goals)
 	actions := drawActions(newStream(seed, forSurvey), u.pun.d, x.rows, u.sizes.Action)
 	return u.pun.uncertainty(x, actions)
 }
@@ -107,9 +107,8 @@ func (u *PUN) minibatch(n int) *batch {
 }
 
 // fill sets the columns of x to tables side by side: observations, goals and actions, or
-// only the first one or two of these.
-func (u *PUN) fill(x matrix, tables ...[][]float64) {
-	names := []string{"observations", "goals", "actions"}
+// only the first one or two of these. A panic names a table by its name in names.
+func (u *PUN) fill(x matrix, names []string, tables ...[][]float64) {
 	widths := []int{u.sizes.Observation, u.sizes.Goal, u.sizes.Action}
 	from := 0
 	for i, table := range tables {

@@ -3,6 +3,7 @@ package qta
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -189,6 +190,26 @@ func TestPUNPanics(t *testing.T) {
 		if len(u.Uncertainty(nil, nil, 1)) != 0 || len(u.Targets(nil, nil, nil, nil)) != 0 {
 			t.Error("a question about no rows has an answer")
 		}
+	}
+}
+
+// A panic names the table that does not fit.
+func TestPUNNamesTable(t *testing.T) {
+	u := learnedPUN(t, 1, 7)
+	s := [][]float64{{1, 2}, {3, 4}}
+	a := [][]float64{{1}, {2}}
+	for want, call := range map[string]func(){
+		"1 next observations, want 2": func() { u.Learn(s, nil, a, s[:1], []float64{1, 2}) },
+		"1 next actions, want 2":      func() { u.Targets([]float64{0, 0}, s, nil, a[:1]) },
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, want) {
+					t.Errorf("it panics with %q, want %q", text, want)
+				}
+			}()
+			call()
+		}()
 	}
 }
 

@@ -47,12 +47,13 @@ type Algorithm struct {
 	ActionL2 float64 `source:"Reading R38: from the authors' code; DDPG has none" range:"[0,1000]"`
 	// Updates begin at the environment step after this one.
 	LearningStarts int `source:"Reading R39: from the authors' code; the paper is silent" range:"[1,100000000]"`
-	// Clip Equation 1's target to [-1/(1-Discount), 0].
+	// Clip Equation 1's target to [-1/(1-Discount), 0], or with Learner authors to [-150, 0].
 	ClipReturns bool `source:"Reading R40: every sum of discounted rewards -1 and 0 lies there (Differs D26)"`
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k, how many transitions are relabeled for each one that keeps its goal.
+	// k, how many transitions are relabeled for each one that keeps its goal. For Curriculum mega only 0 matters: no
+	// relabeling.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
 	// β of Equation 8 at the first step: how much of the sampling bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
@@ -95,12 +96,13 @@ type Algorithm struct {
 type Departures struct {
 	// How networks learn: as the paper says, or as the code of QTA's, MEGA's or VDS's authors does.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
-	// How far Equation 4's gradient goes: into the backbone, joint with Equation 2's, or only into the head.
+	// How far Equation 4's gradient goes: into the backbone, joint with Equation 2's, or only into the head. Learner
+	// authors ignores it.
 	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
 	// Replaces RandomAction once a run has reached any goal. A run with Curriculum qta does so in its first steps.
 	RandomActionLater float64 `source:"Reading R53: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
 
-	// Updates after each environment step.
+	// Updates after each environment step. Learner vds ignores it, and makes 40 at an episode's end.
 	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond has Differs D25" range:"[1,1000]"`
 	// Unless 0, the probability of a random action once an episode has reached its first goal, except with Curriculum
 	// mega.

@@ -72,6 +72,7 @@ func (v vector) add(place string, value any) {
 	case map[string]any:
 		v.lengths[place] = len(value)
 		for _, name := range slices.Sorted(maps.Keys(value)) {
+			require(!strings.ContainsAny(name, ".[]"), "%s: the name %q would be read as a place", place, name)
 			v.add(place+"."+oneLine(name), value[name]) // one line, because faults name places
 		}
 	case []any:
