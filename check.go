@@ -314,9 +314,7 @@ func checkUpdate(in vector, out *comparison) {
 	for i := range in.length("steps") {
 		minibatch := in.minibatch(i)
 		a.batch = *minibatch.batch(a)
-		for _, r := range a.batch.r {
-			require(r == 0 || r == -1, "%s.r has %v, want 0 or -1", minibatch.place, r)
-		}
+		requireRewards(minibatch.place, a.batch.r)
 		a.batch.transitions = nil // so that Agent.draw keeps the case's rows and draws none
 		if prioritized {
 			given.transitions = minibatch.transitions(a)
@@ -338,6 +336,13 @@ func checkUpdate(in vector, out *comparison) {
 		for j := range a.replay.n {
 			out.holds(at("P", j), sampler.probability(j))
 		}
+	}
+}
+
+// requireRewards requires that rewards are 0 or -1, as an agent's are.
+func requireRewards(place string, rewards []float32) {
+	for _, r := range rewards {
+		require(r == 0 || r == -1, "%s.r has %v, want 0 or -1", place, r)
 	}
 }
 

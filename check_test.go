@@ -106,9 +106,10 @@ func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
 	for line := range strings.Lines(readText(t, profile)) {
 		// qta/pun.go:20.1,25.2 3 1 means that 3 statements, from line 20, column 1, to line 25,
 		// column 2, ran.
-		var from, fromColumn, to, toColumn, statements, count int
+		var from, to, statements, count int
+		var columns [2]int
 		path, rest, _ := strings.Cut(line, ":")
-		fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &count)
+		fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &columns[0], &to, &columns[1], &statements, &count)
 		for _, f := range c.functions {
 			if count > 0 && f.contains(filepath.Base(path), from, to) {
 				names[f.name] = f.file

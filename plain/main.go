@@ -620,9 +620,8 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	j = find(powers, float64(u*total)) // where the running sum of powers exceeds u*total
 
 	n := float64(len(powers))
-	initial := a.β
-	grown := float64((1 - initial) * float64(a.step) / float64(a.βSteps))
-	β := min(1, initial+grown)
+	grown := float64((1 - a.β) * float64(a.step) / float64(a.βSteps)) // from the initial a.β
+	β := min(1, a.β+grown)
 	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
 
 	least := powers[j] // the least power above 0; powers[j] is above 0, because j was drawn
