@@ -226,7 +226,8 @@ func networkBytes(p qta.Params, sizes qta.Sizes) float64 {
 	const perUnit = 4 // numbers for each unit and transition of a minibatch
 
 	const float32Bytes = 4
-	return float32Bytes * (copies*float64(weights) + perUnit*float64(units)*float64(p.Batch))
+	numbers := float64(copies*float64(weights)) + float64(perUnit*float64(units)*float64(p.Batch))
+	return float32Bytes * numbers
 }
 
 // replayBytes returns the size of the transitions of a run of so many steps.
