@@ -357,7 +357,7 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 type note struct {
 	cell   int
 	record *lab.Record // nil unless the run has ended
-	story  string      // what to print, of a run that has not ended its warnings; "" if the cell has not begun
+	story  string      // what to print, or with err only the run's warnings; "" if the cell has not begun
 	err    error
 }
 

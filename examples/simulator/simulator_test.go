@@ -263,7 +263,7 @@ func TestStart(t *testing.T) {
 // An interrupt stops the run with one line on standard output, and with exit code 75.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no signal can be sent here")
+		t.Skip("on Windows a process cannot send another one an interrupt")
 	}
 	t.Setenv(childMode, "good")
 	t.Setenv(programMode, "yes")
@@ -296,7 +296,7 @@ func TestInterrupt(t *testing.T) {
 // While a child hangs, a first interrupt waits for it, and a second one ends the command.
 func TestSecondInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no signal can be sent here")
+		t.Skip("on Windows a process cannot send another one an interrupt")
 	}
 	t.Setenv(childMode, "only listens")
 	t.Setenv(programMode, "yes")
