@@ -51,11 +51,13 @@ func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.R
 }
 
 // On makes up runs that went on to the end of their budgets, solved or not. A budget is
-// 1000 steps for each evaluation.
+// 1000 steps for each evaluation. Each method has a code of its own, as in real runs, because
+// a code depends on all parameters.
 func On(m paper.Method, success ...[]float64) []*lab.Record {
 	runs := Curves(qta.Quick(), m, "8x5", success...)
 	for i, r := range runs {
 		r.State, r.Limits = lab.Finished, lab.Limits{Steps: 1000 * len(success[i]), Stop: lab.StopNever}
+		r.Run.Code = "fused " + m.Name
 	}
 	return runs
 }

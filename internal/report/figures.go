@@ -196,13 +196,16 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	}
 	for i, m := range p.Lines {
 		runs := quiet
+		version := g.Version()
 		name := "no noise"
 		if i > 0 {
-			_, runs, _ = r.Noisy(m)
+			noise, its, _ := r.Noisy(m)
+			if noise == nil {
+				continue
+			}
+			runs = its
+			version = noise.Version()
 			name = m.Name
-		}
-		if len(runs) == 0 {
-			continue
 		}
 		chart := &draw.Chart{
 			Title:  fmt.Sprintf("Figure 4: %s on the uncertainty", name),
@@ -215,7 +218,7 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 		for _, q := range paper.Success(m) {
 			theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
 		}
-		ours := draw.Line{Name: fmt.Sprintf("ours, %s", words.Count(len(runs), "run")), Means: success(runs)}
+		ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), version), Means: success(runs)}
 		for _, run := range runs {
 			ours.Threads = append(ours.Threads, success([]*lab.Record{run}))
 		}

@@ -56,8 +56,8 @@ type Group struct {
 	Solved    int // how many runs were solved
 	Untrained int // how many runs ended before their first update
 
-	Program string       // the newest version of its runs
-	Paper   *paper.Point // the paper's result, or nil
+	Older bool         // a newer code has runs of this place
+	Paper *paper.Point // the paper's result, or nil
 }
 
 // New returns the report on the runs of a collection.
@@ -90,22 +90,21 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// compareRuns orders runs by seed, and of one seed by version, as text. Of copies of one run
-// the longest comes first.
+// compareRuns orders runs by seed, and runs of one seed by length. Of copies of one run the
+// longest comes first, and of equally long ones the one with the least version, as text.
 func compareRuns(a, b *lab.Record) int {
 	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
-	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
 	longest := cmp.Compare(b.Last().Step, a.Last().Step)
-	return cmp.Or(bySeed, byVersion, longest)
+	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
+	return cmp.Or(bySeed, longest, byVersion)
 }
 
 // sort sets r.Groups to the first group of each setting, maze and method, and r.Older to
 // the others.
 func (r *Report) sort(groups map[Place]*Group) {
 	for _, g := range slices.SortedFunc(maps.Values(groups), (*Group).compare) {
-		g.Program = g.version()
 		if n := len(r.Groups); n > 0 && g.Place.compare(r.Groups[n-1].Place) == 0 {
-			g.Program += ", other code"
+			g.Older = true
 			r.Older = append(r.Older, g)
 		} else {
 			r.Groups = append(r.Groups, g)
@@ -201,13 +200,30 @@ func placeOf(id lab.Identity) Place {
 // the newer version comes first, then the code with more runs.
 func (g *Group) compare(h *Group) int {
 	ended := cmp.Compare(min(h.N(), 1), min(g.N(), 1))
-	newest := version.Compare("go"+h.version(), "go"+g.version())
+	newest := version.Compare("go"+h.Version(), "go"+g.Version())
 	most := cmp.Compare(h.N(), g.N())
 	return cmp.Or(g.Place.compare(h.Place), ended, newest, most, strings.Compare(g.Code, h.Code))
 }
 
-// version returns the newest version of the runs.
-func (g *Group) version() (newest string) {
+// Program names the program that made a run of g.
+func (g *Group) Program(run *lab.Record) string {
+	if g.Older {
+		return run.Run.Version + ", other code"
+	}
+	return run.Run.Version
+}
+
+// Programs returns the names of the programs that made the runs of g, sorted.
+func (g *Group) Programs() (names []string) {
+	for _, run := range g.All {
+		names = append(names, g.Program(run))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Version returns the newest version of the runs.
+func (g *Group) Version() (newest string) {
 	for _, run := range g.All {
 		if version.Compare("go"+run.Run.Version, "go"+newest) > 0 {
 			newest = run.Run.Version
@@ -354,28 +370,27 @@ func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, 
 }
 
 // Noisy returns the runs with noise m and their group, and the runs without noise that
-// have the same setting, maze and code. It takes only runs that used their whole budgets: a
-// run does so if it never solves the maze, or trains on after it has. Noisy returns nil if
+// have the same setting, maze and version. It takes only finished runs that would have
+// trained on after a solution, whether or not they solved the maze. Noisy returns nil if
 // there are no runs with noise or none without.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
-	wentOn := func(r *lab.Record) bool {
-		return r.State == lab.Finished && (r.Limits.Stop == lab.StopNever || r.Outcome.SolvedAt == 0)
-	}
+	wentOn := func(r *lab.Record) bool { return r.State == lab.Finished && r.Limits.Stop == lab.StopNever }
 	g, noisy = r.Most(m, wentOn)
 	if g == nil {
 		return nil, nil, nil
 	}
 	beside := g.Place
 	beside.Method = paper.QTA.Name
-	for _, q := range r.All() { // also of older code, if the runs with noise are
-		if q.Place == beside {
-			quiet = q.Which(wentOn)
+	for _, q := range r.All() { // also of an older version, if the runs with noise are
+		beside.Code = q.Code // noise changes the code, as every parameter does
+		if q.Place != beside || q.Version() != g.Version() {
+			continue
+		}
+		if quiet := q.Which(wentOn); len(quiet) > 0 {
+			return g, noisy, quiet
 		}
 	}
-	if len(quiet) == 0 {
-		return nil, nil, nil
-	}
-	return g, noisy, quiet
+	return nil, nil, nil
 }
 
 // Figure5 returns the runs on Figure 5's maze with setting Full that are solved or at the end

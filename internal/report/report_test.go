@@ -49,7 +49,10 @@ func running() []*lab.Record {
 // rows returns a line for each row of a report, with the steps of its ended runs.
 func rows(r *Report) (lines []string) {
 	for _, g := range r.All() {
-		program := strings.Replace(g.Program, qta.Version, "now", 1)
+		program := strings.Replace(g.Version(), qta.Version, "now", 1)
+		if g.Older {
+			program += ", other code"
+		}
 		lines = append(lines, fmt.Sprintf("%s | %s | %s | %s | %v", g.Setting, g.Maze, g.Method, program, g.Steps))
 	}
 	return lines
@@ -266,16 +269,21 @@ quick Batch=64, 4x5, QTA`, "\n")
 	equal(t, "rows", want, got)
 }
 
-// TestCopies has two copies of one run. The longer is kept, and the shorter is listed among
-// the files that were not used. A third run has the same seed but ends with other networks,
-// so it is no copy.
+// TestCopies has two copies of one run, which two versions with the same code made. The longer
+// is kept, and the shorter is listed among the files that were not used. A third run has the
+// same seed but ends with other networks, so it is no copy.
 func TestCopies(t *testing.T) {
 	short, long := madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}), quick(5)
 	short[0].Path = "short"
+	short[0].Run.Version = "0.1.0"
 	long[0].Path = "long"
 	another := quick(5)
 	another[0].Outcome.Digest = "another"
-	r := New(&lab.Collection{Runs: []*lab.Record{short[0], long[0], another[0]}})
+	runs := []*lab.Record{short[0], long[0], another[0]}
+	for _, r := range runs {
+		r.Run.Code = "fused 1"
+	}
+	r := New(&lab.Collection{Runs: runs})
 	equal(t, "rows", []string{"quick | 4x5 | QTA | now | [5000 5000]"}, rows(r))
 	if diff := cmp.Diff([]lab.Skip{{Path: "short", Why: "this run is also in long"}}, r.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)

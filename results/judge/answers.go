@@ -105,7 +105,7 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 	var missed, changed string
 	runs, solved, alone := 0, 0, 0
 	for _, g := range groups {
-		programs = append(programs, g.Program)
+		programs = append(programs, g.Programs()...)
 		runs += g.N()
 		solved += g.Solved
 		if g.N() == 1 {
@@ -168,8 +168,8 @@ func tally(g *report.Group) string {
 func (r evidence) changed(g *report.Group) (text string) {
 	for _, other := range r.Groups {
 		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")
-		if other.Program != g.Program {
-			change += " of " + other.Program
+		if other.Version() != g.Version() {
+			change += " of " + other.Version()
 		}
 		if changed && other.N() > 0 && other.Maze == g.Maze && other.Method == g.Method {
 			text += ", " + g.Maze + " with " + change + tally(other)

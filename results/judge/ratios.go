@@ -136,18 +136,25 @@ func (e effect) judge(what string, terms []term) judgement {
 // runsOf lists the arms of the terms with their numbers of runs, and then the mazes. It names
 // the versions of the runs if these differ.
 func runsOf(terms []term) string {
+	programs := map[string]bool{}
+	for _, t := range terms {
+		for _, program := range t.Programs() {
+			programs[program] = true
+		}
+	}
 	var arms []string
 	runs := map[string]int{}
-	differ := slices.ContainsFunc(terms, func(t term) bool { return t.Program != terms[0].Program })
 	for _, t := range terms {
-		arm := t.arm()
-		if differ {
-			arm += " of " + t.Program
+		for _, run := range t.Runs {
+			arm := t.arm()
+			if len(programs) > 1 {
+				arm += " of " + t.Program(run)
+			}
+			if runs[arm] == 0 {
+				arms = append(arms, arm)
+			}
+			runs[arm]++
 		}
-		if runs[arm] == 0 {
-			arms = append(arms, arm)
-		}
-		runs[arm] += t.N()
 	}
 	for i, arm := range arms {
 		arms[i] = fmt.Sprintf("%d %s", runs[arm], arm)
@@ -192,7 +199,7 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 		if q == nil {
 			continue
 		}
-		q = r.ofCode(g.Code, q)
+		q = r.ofVersion(g.Version(), q)
 		a := term{g, sign, paper.Of("", m.Name, g.Maze)}
 		b := term{q, -sign, nil}
 		if a.theirs != nil {
@@ -207,8 +214,8 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 
 // rival returns the runs of QTA with which a method's runs on a maze are compared, or nil. The
 // argument set is the parameter set of the method's runs. If it is paper or quick, QTA's runs
-// have the same set. If it is mega or vds, QTA's runs have paper if there are enoughRuns of
-// them, and else quick.
+// have the same set. If it is mega or vds, QTA's runs have quick if there are any and fewer
+// than enoughRuns with paper, and else paper.
 func (r evidence) rival(set, maze string) *report.Group {
 	withQuick := r.Group(quick, paper.QTA, maze)
 	withPaper := r.Group(full, paper.QTA, maze)
@@ -218,18 +225,19 @@ func (r evidence) rival(set, maze string) *report.Group {
 	case quick:
 		return withQuick
 	}
-	if withPaper != nil && withPaper.N() >= enoughRuns {
-		return withPaper
+	if withQuick != nil && (withPaper == nil || withPaper.N() < enoughRuns) {
+		return withQuick
 	}
-	return withQuick
+	return withPaper
 }
 
-// ofCode returns the runs like those of q that the given code made, or q if there are none.
-func (r evidence) ofCode(code string, q *report.Group) *report.Group {
+// ofVersion returns the runs like those of q that have the given version, or q if there are
+// none.
+func (r evidence) ofVersion(version string, q *report.Group) *report.Group {
 	at := q.Place
-	at.Code = code
 	for _, other := range r.All() {
-		if other.Place == at && other.N() > 0 {
+		at.Code = other.Code
+		if other.Place == at && other.Version() == version && other.N() > 0 {
 			return other
 		}
 	}
@@ -299,7 +307,7 @@ func (r evidence) none(m, other paper.Method, panel string) judgement {
 		contradicts: helps,
 		chance:      lost.chance(),
 		excluded:    "no benefit",
-		takes:       lost.takes("a factor of %.2f", math.Exp),
+		takes:       lost.takes("a ratio of %.2f", func(x float64) float64 { return math.Exp(benefit.Value - x) }),
 	}
 	if helps {
 		t.chance = e.ours.chance()

@@ -144,7 +144,7 @@ func (r evidence) besideThePaper() (all []onMaze) {
 			Maze:   g.Maze,
 			Ours:   ratio.bounded(math.Exp),
 			Theirs: fmt.Sprintf("%.1f", g.Paper.Mean/1000),
-			Runs:   fmt.Sprintf("%s of %s", solvedOf(g), g.Program),
+			Runs:   fmt.Sprintf("%s of %s", solvedOf(g), enumerate(g.Programs())),
 		})
 	}
 	return all
