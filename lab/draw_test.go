@@ -392,7 +392,7 @@ func TestPage(t *testing.T) {
 // named before training.
 func TestHint(t *testing.T) {
 	for want, last := range map[string]qta.Evaluation{
-		"It reached none of the 40 goals that it set itself after step 1000;":     {GoalsSet: 52},
+		"It reached none of the 40 goals that it pursued after step 1000;":        {GoalsSet: 52},
 		"Of its latest rollouts 25 % ended at the goal, but 50 % had reached it;": {GoalsSet: 12, Reached: 0.5, Success: 0.25},
 		"Of its latest rollouts 25 % ended at the goal;":                          {GoalsSet: 12, Reached: 0.25, Success: 0.25},
 		"In training it was never at the goal;":                                   {GoalsReached: 1},
@@ -410,7 +410,7 @@ func TestHint(t *testing.T) {
 	h := hear(&o)
 	train(t, o)
 	told := h.warned + h.said
-	const hint = "; component 1 of the desired goals lies between 3.202 and 3.791, but the agent was only between "
+	const hint = "; component 1 of the desired goals lies between 3.202 and 3.791, but in training the agent was only between "
 	has(t, told, "to goal takes 9 steps, but an episode has only 3 ", hint, "When it does not learn")
 	if strings.Contains(told, "end before") || strings.Contains(told, "component 0") {
 		t.Errorf("of a run that learns, with the goal in the start's row, is said: %s", told)
@@ -442,6 +442,18 @@ func TestTooFew(t *testing.T) {
 	train(t, o)
 	if h.warned != "" {
 		t.Errorf("InitialSteps means nothing to a curriculum of one's own, but a run warns %q", h.warned)
+	}
+}
+
+// TestPageOfHER names HER's task, which is the one that evaluations measure, and the loss of
+// heads that no curriculum asks.
+func TestPageOfHER(t *testing.T) {
+	o := tinyRun(newDir(t))
+	o.Params.Curriculum = "her"
+	train(t, o)
+	has(t, roomtest.Read(t, o.Dir, PageFile), "Its success is measured on the same task:", "<th>goals pursued</th>")
+	if got := (Identity{Params: qta.VDS()}).predictiveEquation(); got != "Equation 4" {
+		t.Errorf("the heads of VDS have %s", got)
 	}
 }
 

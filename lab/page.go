@@ -183,7 +183,7 @@ func (v *view) chart(title string, y draw.Axis, caption string, series ...draw.S
 // predictiveEquation names the loss that the predictive heads have.
 func (id Identity) predictiveEquation() string {
 	ofHeads := id.Params.Uncertainty == "bootstrap" || id.Params.Uncertainty == "ensemble"
-	if ofHeads || id.Params.Learner != "paper" {
+	if ofHeads || id.Params.Learner == "authors" {
 		return "The loss that replaces Equation 4"
 	}
 	return "Equation 4"

@@ -38,9 +38,9 @@ func (id Identity) Departures() string {
 		parts = append(parts, "goals by a curriculum of its user")
 	}
 	if len(parts) == 0 {
-		return "as in the paper"
+		return "as in the set paper"
 	}
-	return "as in the paper except for " + strings.Join(parts, ", ")
+	return "as in the set paper except for " + strings.Join(parts, ", ")
 }
 
 // story tells what the run has reached.
@@ -72,7 +72,11 @@ func (s *session) solvedStory(steps string) string {
 	}
 	text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal", steps, id.Rollouts, id.subject())
 	if o.HeldOut != nil {
-		text += fmt.Sprintf("; so did %s of %d more", o.HeldOutPercent(), o.HeldOutRollouts)
+		also := "so did"
+		if at < s.agent.Steps() { // the held-out rollouts are of the run's end
+			also = "at the run's end so did"
+		}
+		text += fmt.Sprintf("; %s %s of %d more", also, o.HeldOutPercent(), o.HeldOutRollouts)
 	}
 	return text
 }
@@ -110,7 +114,7 @@ func (r *Record) Hint() string {
 	switch {
 	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
 		goals := last.GoalsSet - half.GoalsSet
-		what = fmt.Sprintf("It reached none of the %d goals that it set itself after step %d", goals, half.Step)
+		what = fmt.Sprintf("It reached none of the %d goals that it pursued after step %d", goals, half.Step)
 	case last.Reached > last.Success:
 		what += fmt.Sprintf(", but %.0f %% had reached it", 100*last.Reached)
 	case r.Outcome.FoundAt == 0 && last.Success == 0:
@@ -140,7 +144,7 @@ func unvisited(a *qta.Agent, env *watched) (string, error) {
 		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
 		if low > most || high < least {
 			fmt.Fprintf(&text, "; component %d of the desired goals lies between %.4g and %.4g, "+
-				"but the agent was only between %.4g and %.4g", i, low, high, least, most)
+				"but in training the agent was only between %.4g and %.4g", i, low, high, least, most)
 		}
 	}
 	return text.String(), nil

@@ -109,7 +109,7 @@ func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := tiny + " -steps 40 -out run"
 	out := mustRun(t, args)
-	has(t, out, "QTA on maze 1U5, as in the paper except for 8 parameters.\nParameters paper HiddenSize=8 ", "    step  success", "The budget is used up: after 40 environment steps")
+	has(t, out, "QTA on maze 1U5, as in the set paper except for 8 parameters.\nParameters paper HiddenSize=8 ", "    step  success", "The budget is used up: after 40 environment steps")
 	if !strings.HasSuffix(out, "\nOpen run/report.html\n") {
 		t.Errorf("the last line points at nothing:\n%s", out)
 	}
@@ -153,7 +153,7 @@ func TestHeldOut(t *testing.T) {
 func TestSolved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "near.txt", "SG\n")
-	mustRun(t, near+"-seed 6 -steps 3000 -out run")
+	has(t, mustRun(t, near+"-seed 6 -steps 3000 -out run"), " ended at the goal; so did ")
 	half, solved := 0, 0
 	for row := range strings.Lines(roomtest.Read(t, "run", lab.LogFile)) {
 		var step int
@@ -174,7 +174,7 @@ func TestSolved(t *testing.T) {
 	roomtest.Write(t, "s.txt", near+"-seed 6 -steps 4000 -out run\n")
 	has(t, mustRun(t, "sweep s.txt -out . -dry-run"), "0     run        done   0\n") // whatever the budget
 	more := fmt.Sprintf("-seed 6 -steps %d -out run", solved+50)
-	mustRun(t, near+more+" -stop never")
+	has(t, mustRun(t, near+more+" -stop never"), " ended at the goal; at the run's end so did ")
 	mustRun(t, near+more)
 	if r := recordOf(t, "run"); r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
 		t.Errorf("past its solution: %+v", r)

@@ -290,7 +290,8 @@ func (p *plane) cross(tone int, at point) {
 	p.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, at.x-2.5, at.y-2.5)
 }
 
-// dots draws a dot for each measurement. Dots of about the same height stand side by side.
+// dots draws a dot for each measurement. Up to seven dots of about the same height stand side
+// by side; further ones lie on the last of these.
 func (p *plane) dots(tone int, x float64, m Mean) {
 	var placed []box
 	for _, y := range slices.Sorted(slices.Values(m.Each)) {
@@ -309,10 +310,12 @@ func (p *plane) dots(tone int, x float64, m Mean) {
 
 const dotRoom = 2.5 // half of the distance between two dots side by side
 
-// free returns at or, if dots are there, the nearest free point to its left or right.
+// free returns at or, if dots are there, the nearest free point to its left or right. It
+// tries so few points that the dots of one place stay apart from those of the next.
 func free(at point, placed []box) point {
+	const most = 6
 	x := at.x
-	for k := 0; slices.ContainsFunc(placed, at.around(dotRoom).meets); k++ {
+	for k := 0; k < most && slices.ContainsFunc(placed, at.around(dotRoom).meets); k++ {
 		aside := float64(2 * dotRoom * float64(k/2+1))
 		if k%2 == 0 {
 			aside = -aside

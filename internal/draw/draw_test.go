@@ -133,6 +133,24 @@ func TestLegend(t *testing.T) {
 	}
 }
 
+// TestEqualDots has more equal runs than there is room for. Their dots stay near their place.
+func TestEqualDots(t *testing.T) {
+	c := &Chart{Width: 400, Height: 220}
+	c.Lines = []Line{{Means: []Mean{{X: 1, Y: 5, Each: slices.Repeat([]float64{5}, 1000)}}}}
+	p := c.plane()
+	p.dots(0, 200, c.Lines[0].Means[0])
+	dots := regexp.MustCompile(`class="f0" d="M([0-9.]+) `).FindAllStringSubmatch(string(p.File()), -1)
+	least, most := math.Inf(1), 0.0
+	for _, dot := range dots {
+		x, _ := strconv.ParseFloat(dot[1], 64)
+		least = min(least, x)
+		most = max(most, x)
+	}
+	if len(dots) != 1000 || least < 180 || most > 220 || most-least < 20 {
+		t.Errorf("%d dots lie between %v and %v", len(dots), least, most)
+	}
+}
+
 // TestChart draws lines near each other: no name covers a mark or another name, and a
 // run that is a bound has an arrow.
 func TestChart(t *testing.T) {

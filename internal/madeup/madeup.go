@@ -53,8 +53,8 @@ func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.R
 // On makes up runs that went on to the end of their budgets, solved or not. A budget is
 // 1000 steps for each evaluation. Each method has a code of its own, as in real runs, because
 // a code depends on all parameters.
-func On(m paper.Method, success ...[]float64) []*lab.Record {
-	runs := Curves(qta.Quick(), m, "8x5", success...)
+func On(m paper.Method, maze string, success ...[]float64) []*lab.Record {
+	runs := Curves(qta.Quick(), m, maze, success...)
 	for i, r := range runs {
 		r.State, r.Limits = lab.Finished, lab.Limits{Steps: 1000 * len(success[i]), Stop: lab.StopNever}
 		r.Run.Code = "fused " + m.Name

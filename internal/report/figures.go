@@ -116,11 +116,19 @@ func (r *Report) panel(p paper.Panel) []*draw.Chart {
 	return []*draw.Chart{&chart}
 }
 
-// set returns the parameter set of our runs of a panel's i-th method.
+// set returns the parameter set of our runs of a panel's i-th method. Figures other than 2 have
+// one set for all methods: the first with which a method has runs on the panel's mazes.
 func (r *Report) set(p paper.Panel, i int) string {
 	switch {
 	case p.Name[0] != '2':
-		return r.SettingOf(p.Lines[1])
+		for _, m := range p.Lines[1:] {
+			for _, set := range []string{r.SettingOf(m), Full, Quick} {
+				if len(r.ourLine(set, m, p, 0).Means) > 0 {
+					return set
+				}
+			}
+		}
+		return Quick
 	case i > 0:
 		return r.SettingOf(p.Lines[i])
 	case len(r.ourLine(Full, paper.QTA, p, 0).Means) == 0:
@@ -188,9 +196,18 @@ func otherIndex(line draw.Line) draw.Line {
 }
 
 // figure4 draws success with noise and without it, in the paper and in our runs that used
-// their whole budgets.
+// their whole budgets. The noise with the most runs decides on the maze and the set.
 func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
-	g, _, quiet := r.Noisy(p.Lines[len(p.Lines)-1])
+	var g *Group
+	var most, quiet []*lab.Record
+	for _, m := range p.Lines[1:] {
+		noise, noisy, without := r.Noisy(m)
+		if len(noisy) > len(most) {
+			g = noise
+			most = noisy
+			quiet = without
+		}
+	}
 	if g == nil {
 		return nil, ""
 	}
@@ -200,7 +217,7 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 		name := "no noise"
 		if i > 0 {
 			noise, its, _ := r.Noisy(m)
-			if noise == nil {
+			if noise == nil || noise.Maze != g.Maze || noise.Setting != g.Setting {
 				continue
 			}
 			runs = its

@@ -91,12 +91,20 @@ func New(c *lab.Collection) *Report {
 }
 
 // compareRuns orders runs by seed, and runs of one seed by length. Of copies of one run the
-// longest comes first, and of equally long ones the one with the least version, as text.
+// longest comes first. Of equally long copies those that have ended come first, then the one
+// with the least version, as text.
 func compareRuns(a, b *lab.Record) int {
 	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
-	longest := cmp.Compare(b.Last().Step, a.Last().Step)
+	longest := cmp.Compare(b.Outcome.Steps, a.Outcome.Steps)
+	ended := 0
+	if a.Ended() != b.Ended() {
+		ended = 1
+		if a.Ended() {
+			ended = -1
+		}
+	}
 	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
-	return cmp.Or(bySeed, longest, byVersion)
+	return cmp.Or(bySeed, longest, ended, byVersion)
 }
 
 // sort sets r.Groups to the first group of each setting, maze and method, and r.Older to
@@ -244,7 +252,8 @@ func (p Place) compare(q Place) int {
 
 // presetOf returns the index of the preset that a setting is, or that it changes.
 func presetOf(setting string) int {
-	i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return strings.HasPrefix(setting+" ", p.Name+" ") })
+	name, _, _ := strings.Cut(strings.ReplaceAll(setting, ",", " "), " ")
+	i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return p.Name == name })
 	if i < 0 {
 		return math.MaxInt
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,8 @@ func TestTable(t *testing.T) {
 	unsolved := madeup.Steps(qta.MEGA(), paper.Method{}, "1U5", -2)
 	unsolved[0].Path = "runs, of \"May\""
 	unsolved[0].Run.Code = "fused 1"
+	unsolved[0].Outcome.Steps = 2500 // 500 after its last evaluation
+	unsolved[0].Limits.Steps = 2500
 	ofAnother := changed(5, func(id *lab.Identity) {
 		id.Map = nil
 		id.Environment = "a drone"
@@ -112,7 +115,7 @@ func TestTable(t *testing.T) {
 runs/0,quick,4x5,9,QTA,0,solved,3000,0,2000,3000,0.985,3000,VERSION,,c0ffee,AVX2,qta -maze 4x5 -params quick -seed 0 -eval 1000 -steps 103000 -stop solved
 runs/2,quick,4x5,9,QTA,2,running,0,0,0,0,,,VERSION,,c0ffee,AVX2,qta -maze 4x5 -params quick -seed 2 -eval 1000 -steps 190000 -stop solved
 runs/3,quick,a drone,,QTA,3,solved,5000,700,5000,5000,,5000,VERSION,,c0ffee,AVX2,
-"runs, of ""May""",mega,1U5,9,MEGA,1,finished untrained,2000,700,0,0,,2000,VERSION,fused 1,c0ffee,AVX2,qta -maze 1U5 -params mega -seed 1 -eval 1000 -steps 2000 -stop solved
+"runs, of ""May""",mega,1U5,9,MEGA,1,finished untrained,2500,700,0,0,,2500,VERSION,fused 1,c0ffee,AVX2,qta -maze 1U5 -params mega -seed 1 -eval 1000 -steps 2500 -stop solved
 `
 	got := string(of(solved, unsolved, running(), ofAnother).CSV())
 	if diff := cmp.Diff(strings.ReplaceAll(want, "VERSION", qta.Version), got); diff != "" {
@@ -135,7 +138,7 @@ func TestPoints(t *testing.T) {
 		{"the paper's first", []draw.Mean{{X: 9, Y: 29.89, Low: 27.78, High: 32}},
 			theirLine(panel, paper.MEGA, 1).Means[:1]},
 		{"a mean success, of all runs that have the evaluation", []draw.Mean{{X: 1, Y: 0.25}, {X: 2, Y: 0.5}, {X: 3, Y: 1}},
-			success(madeup.On(paper.QTA, []float64{0, 1, 1}, []float64{0.5, 0}))},
+			success(madeup.On(paper.QTA, "8x5", []float64{0, 1, 1}, []float64{0.5, 0}))},
 	} {
 		if diff := cmp.Diff(test.want, test.got, cmpopts.EquateApprox(0, 0.01)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
@@ -157,8 +160,10 @@ func TestFigures(t *testing.T) {
 		{"other parameters", groups{madeup.Steps(qta.Small(), paper.QTA, "4x5", 5)}, nil},
 		{"another replay", groups{full, madeup.Steps(qta.Paper(), paper.PER, "4x5", 5)},
 			[]string{"Figure 2, left: M-mazes.", "Figure 3, left: replay by uncertainty."}},
-		{"noise without QTA", groups{madeup.On(paper.Noise5, []float64{0, 1})}, nil},
-		{"noise", groups{madeup.On(paper.Noise5, []float64{0, 1}), madeup.On(paper.QTA, []float64{0, 1})}, []string{
+		{"ensembles with the set paper, which is not that of bootstrapped critics", groups{full, madeup.Steps(qta.Paper(), paper.Ensemble, "4x5", 5)},
+			[]string{"Figure 2, left: M-mazes.", "Figure 6, right: critic ensembles."}},
+		{"noise without QTA", groups{madeup.On(paper.Noise5, "8x5", []float64{0, 1})}, nil},
+		{"noise", groups{madeup.On(paper.Noise5, "8x5", []float64{0, 1}), madeup.On(paper.QTA, "8x5", []float64{0, 1})}, []string{
 			"Figure 2, left: M-mazes.",
 			"Figure 4. The paper does not name its maze; these runs are on 8x5 with quick."}},
 	} {
@@ -168,6 +173,22 @@ func TestFigures(t *testing.T) {
 		}
 		equal(t, test.what, test.want, got)
 	}
+}
+
+// TestFigure4 has runs with noise on two mazes. The figure is of the maze with the most runs of
+// one noise, and leaves out those on the other.
+func TestFigure4(t *testing.T) {
+	curve := []float64{0, 1}
+	r := of(madeup.On(paper.QTA, "8x5", curve), madeup.On(paper.Noise3, "8x5", curve, curve),
+		madeup.On(paper.QTA, "6x5", curve), madeup.On(paper.Noise1, "6x5", curve))
+	figures := paper.Figures()
+	four := figures[slices.IndexFunc(figures, func(f paper.Figure) bool { return f.Number == "4" })]
+	charts, caption := r.figure4(four.Panels[0])
+	var titles []string
+	for _, c := range charts {
+		titles = append(titles, c.Title)
+	}
+	equal(t, caption, []string{"Figure 4: no noise on the uncertainty", "Figure 4: noise 0.03 on the uncertainty"}, titles)
 }
 
 // TestSorting puts a second run, with seed 1, beside a first. The second has a row of its
@@ -248,10 +269,13 @@ func TestOrder(t *testing.T) {
 	}
 	few := qta.Quick()
 	few.Batch = 64
-	r := of(made(few, paper.QTA, "4x5"), made(qta.Quick(), paper.HER, "10x5", "1U5"),
+	often := made(qta.Quick(), paper.QTA, "4x5")
+	often[0].Run.EvalEvery = 500
+	r := of(often, made(few, paper.QTA, "4x5"), made(qta.Paper(), paper.QTA, "4x5"), made(qta.Quick(), paper.HER, "10x5", "1U5"),
 		made(qta.Quick(), paper.QTA, "7U5", "3x5", "10x5", "2U5", "4x5", "1U5"), made(qta.Paper(), paper.TD, "6x5"),
-		made(qta.Quick(), paper.MEGA, "4x5"))
-	want := strings.Split(`paper, 6x5, QTA + TD-PER
+		made(qta.Quick(), paper.MEGA, "4x5"), made(qta.Small(), paper.QTA, "4x5"))
+	want := strings.Split(`paper, 4x5, QTA
+paper, 6x5, QTA + TD-PER
 quick, 4x5, QTA
 quick, 4x5, MEGA
 quick, 10x5, QTA
@@ -261,7 +285,9 @@ quick, 1U5, HER
 quick, 2U5, QTA
 quick, 3x5, QTA
 quick, 7U5, QTA
-quick Batch=64, 4x5, QTA`, "\n")
+quick Batch=64, 4x5, QTA
+quick, 20 rollouts every 500 steps, 4x5, QTA
+small, 4x5, QTA`, "\n")
 	var got []string
 	for _, g := range r.Groups {
 		got = append(got, g.Setting+", "+g.Maze+", "+g.Method)
@@ -269,25 +295,37 @@ quick Batch=64, 4x5, QTA`, "\n")
 	equal(t, "rows", want, got)
 }
 
-// TestCopies has two copies of one run, which two versions with the same code made. The longer
-// is kept, and the shorter is listed among the files that were not used. A third run has the
-// same seed but ends with other networks, so it is no copy.
+// TestCopies has copies of one run, which two versions with the same code made. The longest
+// that has ended is kept, even if another has the same evaluations. The others are listed
+// among the files that were not used. The last run has the same seed but ends with other
+// networks, so it is no copy.
 func TestCopies(t *testing.T) {
-	short, long := madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0}), quick(5)
-	short[0].Path = "short"
-	short[0].Run.Version = "0.1.0"
-	long[0].Path = "long"
-	another := quick(5)
-	another[0].Outcome.Digest = "another"
-	runs := []*lab.Record{short[0], long[0], another[0]}
-	for _, r := range runs {
+	copied := func(path string, steps int, state string) *lab.Record {
+		r := quick(5)[0]
+		r.Path = path
 		r.Run.Code = "fused 1"
+		r.Outcome.Steps = steps
+		r.State = state
+		if state != lab.Solved {
+			r.Outcome.SolvedAt = 0
+		}
+		return r
 	}
-	r := New(&lab.Collection{Runs: runs})
+	short := copied("short", 1000, lab.Stopped)
+	short.Run.Version = "0.1.0"
+	short.Curve = short.Curve[:1]
+	another := copied("another", 5000, lab.Solved)
+	another.Outcome.Digest = "another"
+	r := New(&lab.Collection{Runs: []*lab.Record{
+		short, copied("killed", 5000, lab.Running), copied("near", 4990, lab.Stopped), copied("long", 5000, lab.Solved), another,
+	}})
 	equal(t, "rows", []string{"quick | 4x5 | QTA | now | [5000 5000]"}, rows(r))
-	if diff := cmp.Diff([]lab.Skip{{Path: "short", Why: "this run is also in long"}}, r.Skipped); diff != "" {
-		t.Errorf("skipped (-want +got):\n%s", diff)
+	var skipped []string
+	for _, s := range r.Skipped {
+		skipped = append(skipped, s.Path+": "+s.Why)
 	}
+	equal(t, "skipped", []string{"killed: this run is also in long", "near: this run is also in long",
+		"short: this run is also in long"}, skipped)
 }
 
 // TestUnmoved compares the codes in unmoved with what the two sets compute now.
@@ -329,8 +367,8 @@ func TestPage(t *testing.T) {
 	untrained := madeup.Steps(qta.Small(), paper.QTA, "4x5", -1)
 	untrained[0].Outcome = lab.Outcome{Steps: 40}
 	r := of(quick(6, 7, 8), running(), madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20, 30, -150), failed,
-		madeup.On(paper.QTA, []float64{0, 1, 0.5, 1, 0.9}), madeup.Growing("12x5", 1, 2),
-		madeup.On(paper.Noise5, []float64{0, 1}), untrained, madeup.Steps(qta.VDS(), paper.Method{}, "1U5", 9))
+		madeup.On(paper.QTA, "8x5", []float64{0, 1, 0.5, 1, 0.9}), madeup.Growing("12x5", 1, 2),
+		madeup.On(paper.Noise5, "8x5", []float64{0, 1}), untrained, madeup.Steps(qta.VDS(), paper.Method{}, "1U5", 9))
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
 	page := string(r.HTML())
 	for _, never := range []string{"<script", "http://", "https://", "NaN<", "<b>"} {

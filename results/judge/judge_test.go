@@ -504,17 +504,17 @@ func TestNoise(t *testing.T) {
 			"undecided | 7 of 7 (0.59 to 1.00), 7 of 7 without | it would take more runs"},
 	} {
 		r := rule{test.name, test.claim, "", test.want}
-		r.hold(t, madeup.On(paper.QTA, flat(test.without)...), madeup.On(paper.Noise5, flat(test.with)...))
+		r.hold(t, madeup.On(paper.QTA, "8x5", flat(test.without)...), madeup.On(paper.Noise5, "8x5", flat(test.with)...))
 	}
 	late := slices.Repeat([][]float64{{1, 1, 1, 1, 1, 0, 0, 0, 1, 1}}, 7)
-	going := madeup.On(paper.Noise5, late...)
+	going := madeup.On(paper.Noise5, "8x5", late...)
 	for _, r := range going {
 		r.State = lab.Stopped
 	}
-	quiet := madeup.On(paper.QTA, flat(all)...)
+	quiet := madeup.On(paper.QTA, "8x5", flat(all)...)
 	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(all)...)
 	unsolved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
-	ended := madeup.On(paper.Noise5, late...)
+	ended := madeup.On(paper.Noise5, "8x5", late...)
 	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
 	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, going)
 	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
