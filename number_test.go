@@ -55,7 +55,7 @@ func signed(f func(*rand.Rand) float64) func(*rand.Rand) float64 {
 
 // numberTests has our functions beside package math's. A bound is our function's error, and an
 // ulp or two for package math's. The draws leave out what package math does not do on amd64:
-// its Exp is infinite from 709.6 on, and its Log does not know denormals.
+// its Exp is infinite from 709.44 on, and its Log does not know denormals.
 var numberTests = []struct {
 	name    string
 	f, want func(float64) float64 // our function, and package math's
