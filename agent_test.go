@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A scriptedEnv moves the agent along a line by a script, whatever the agent does. After k
@@ -100,7 +98,7 @@ func successes(numbers ...int) *scriptedEnv {
 
 // moveTargets changes the target networks, so that they differ from what they follow.
 func moveTargets(a *Agent) {
-	rng := rand.New(rand.NewPCG(17, 0))
+	rng := seeded(17, 0)
 	for _, params := range a.parameters() {
 		if strings.HasPrefix(params.name, "target") {
 			for i := range params.values {
@@ -211,9 +209,10 @@ func TestEvaluateTells(t *testing.T) {
 	} {
 		a := scriptedAgent(t, "Horizon=10")
 		got, err := a.Evaluate(atGoal(test.at), len(test.at), 1)
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-			t.Errorf("%s: error %v (-want +got):\n%s", test.what, err, diff)
+		if err != nil {
+			t.Fatalf("%s: %v", test.what, err)
 		}
+		checkEqual(t, test.what, test.want, got)
 	}
 }
 
@@ -611,7 +610,7 @@ func checkFrequency(t *testing.T, what string, count, n int, p float64) {
 func TestSurvey(t *testing.T) {
 	const n = 2*chunkRows + 1 // three pieces
 	const samples = 20000
-	rng := rand.New(rand.NewPCG(3, 3))
+	rng := seeded(3, 3)
 	observations := randomRows(rng, n, 3)
 	goals := randomRows(rng, n, 1)
 	start := []float64{0.1, 0.2, 0.3}
@@ -634,9 +633,7 @@ func TestSurvey(t *testing.T) {
 			Samples:     got.Samples, // TestSurveySamples checks them
 		}
 		GoalProbabilities(want.Probability, want.Uncertainty, a.params.Slope, a.params.Intercept)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		checkEqual(t, name, want, got)
 		a.step = 1
 		if slices.Equal(a.Survey(start, desired, observations, goals, samples).Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
@@ -657,7 +654,7 @@ func surveyedAgent(t *testing.T, p Params) *Agent {
 // A survey draws its samples by their probabilities.
 func TestSurveySamples(t *testing.T) {
 	const n, samples = 20, 20000
-	rng := rand.New(rand.NewPCG(3, 3))
+	rng := seeded(3, 3)
 	a := surveyedAgent(t, Paper())
 	s := a.Survey(make([]float64, 3), []float64{1}, randomRows(rng, n, 3), randomRows(rng, n, 1), samples)
 	counts := make([]int, n)
@@ -678,9 +675,7 @@ func TestAskUntrained(t *testing.T) {
 		t.Errorf("uncertainty %v, want above 0", ε)
 	}
 	zeros := State{Observation: make([]float64, 3), Achieved: make([]float64, 1), Desired: make([]float64, 1)}
-	if diff := cmp.Diff(zeros, a.State()); diff != "" {
-		t.Errorf("state (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "state", zeros, a.State())
 	mustPanic(t, "an action toward a short goal", func() { a.Act(s[0], nil) })
 	mustPanic(t, "an action toward a goal that is no number", func() { a.Act(s[0], []float64{math.NaN()}) })
 	mustPanic(t, "one goal too many", func() { a.Value(s, slices.Repeat(g, 2)) })
@@ -705,9 +700,7 @@ func TestHistory(t *testing.T) {
 			Achieved:    a.replay.nextAchieved.at(i),
 			Desired:     states[episodeStart].Desired,
 		}
-		if diff := cmp.Diff(want, s); diff != "" {
-			t.Errorf("after step %d (-want +got):\n%s", i+1, diff)
-		}
+		checkEqual(t, fmt.Sprintf("after step %d", i+1), want, s)
 	}
 }
 
@@ -721,20 +714,12 @@ func TestHistoryOfHER(t *testing.T) {
 	if a.goalsSet != 3 || a.goalsReached != 3 {
 		t.Errorf("%d goals set, %d reached, want 3 and 3", a.goalsSet, a.goalsReached)
 	}
-	if diff := cmp.Diff([][]float64{{0}, {0}, {0}}, a.Goals(0, 25)); diff != "" {
-		t.Errorf("goals (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([][]float64{{0}}, a.Goals(1, 11)); diff != "" {
-		t.Errorf("goals of the second episode (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "goals", [][]float64{{0}, {0}, {0}}, a.Goals(0, 25))
+	checkEqual(t, "goals of the second episode", [][]float64{{0}}, a.Goals(1, 11))
 	achieved := [][]float64{a.Achieved(1), a.Achieved(11), a.Achieved(25)}
-	if diff := cmp.Diff([][]float64{{2}, {2}, {0}}, achieved); diff != "" {
-		t.Errorf("achieved where a step began (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "achieved where a step began", [][]float64{{2}, {2}, {0}}, achieved)
 	observed := [][]float64{a.Observation(1), a.Observation(25)}
-	if diff := cmp.Diff([][]float64{{2.5}, {0.5}}, observed); diff != "" {
-		t.Errorf("observed where a step began (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "observed where a step began", [][]float64{{2.5}, {0.5}}, observed)
 }
 
 // If an episode's last step reaches the goal, it counts as reached, and no other goal is set.

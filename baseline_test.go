@@ -286,7 +286,7 @@ func moments(x []float64) (mean, deviation float64) {
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
 	a, _ := walked(t, tiny(Beyond(), ""), 40)
-	points := randomRows(rand.New(rand.NewPCG(1, 0)), n, 2)
+	points := randomRows(seeded(1, 0), n, 2)
 	c := candidates{states: points, goals: points, now: a.observation, desired: a.desired}
 	estimate := func(noise float64) []float64 {
 		a.params.UncertaintyNoise = noise
@@ -340,7 +340,7 @@ func TestGradientClip(t *testing.T) {
 // TestAuthorsTargets checks the noise's deviation.
 func TestSmooth(t *testing.T) {
 	const n = 1000 // enough for noise beyond the limit, which is 2.5 deviations
-	rng := rand.New(rand.NewPCG(1, 0))
+	rng := seeded(1, 0)
 	noise := make([]float32, n) // added to actions of 0
 	smooth(noise, targetNoise, rng)
 	if high := slices.Max(noise); high != 0.5 {
@@ -581,7 +581,7 @@ func numberedAgent(t *testing.T, n int) *Agent {
 // it is logDensity, which the golden vectors kde check. Far away two densities still have an
 // order.
 func TestMEGADensity(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 0))
+	rng := seeded(1, 0)
 	var points []float64 // three coordinates each; the last has no deviation
 	for range 50 {
 		points = append(points, 5*rng.NormFloat64()-3, rng.Float64(), 7)

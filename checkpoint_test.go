@@ -207,7 +207,7 @@ func everyState(t *testing.T, p Params) (states [][]byte) {
 // no points at all.
 func askEverything(t *testing.T, a *Agent) {
 	t.Helper()
-	points := randomRows(rand.New(rand.NewPCG(8, 0)), 12, 2)
+	points := randomRows(seeded(8, 0), 12, 2)
 	aboutPoints := func(x [][]float64) []any {
 		const seed = 5
 		return []any{a.Survey(points[0], points[1], x, x, seed), a.Value(x, x), a.Uncertainty(x, x, uint64(a.Steps()))}
@@ -216,9 +216,7 @@ func askEverything(t *testing.T, a *Agent) {
 		evaluation, err := a.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
 		return append(aboutPoints(points), a.Goals(0, a.Steps()), a.State(), a.Achieved(0), evaluation, err)
 	}
-	if diff := cmp.Diff(ask(), ask()); diff != "" {
-		t.Errorf("step %d: a second answer differs (-first +second):\n%s", a.Steps(), diff)
-	}
+	checkEqual(t, fmt.Sprintf("step %d: a second answer", a.Steps()), ask(), ask())
 	const nothing = "{[] [] [] []} [] []" // a survey has four lists
 	if got := fmt.Sprint(aboutPoints(nil)...); got != nothing {
 		t.Errorf("step %d: the answers about no points are %s, want %s", a.Steps(), got, nothing)
@@ -361,7 +359,7 @@ func (k *savedKind) stays(t *testing.T) {
 func TestCheckpointDamage(t *testing.T) {
 	t.Parallel()
 	agent, pun := savedKinds(t)
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := seeded(1, 1)
 	for _, k := range []*savedKind{agent, pun} {
 		for i := 0; i < len(k.data); i += 1 + rng.IntN(20) {
 			k.refuses(t, fmt.Sprint("a cut after byte ", i), k.data[:i:i], "")
@@ -462,7 +460,7 @@ const spoiledAt = 16
 // A bad number in any field of an agent's state is neither saved nor read.
 func TestCheckpointNumbers(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := seeded(1, 1)
 	for i, variant := range tinyVariants() {
 		if testing.Short() && i%5 != 0 {
 			continue

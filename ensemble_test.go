@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // From an agent's minibatches a PUN learns the same as the agent's ensemble, to the bit, and
@@ -38,12 +35,11 @@ func TestPUNIsTheAgents(t *testing.T) {
 			}
 
 			// The walked agent's normalizers only clip, and these numbers are small.
-			rng := rand.New(rand.NewPCG(4, 4))
+			rng := seeded(4, 4)
 			observations := randomRows(rng, 37, 2)
 			goals := randomRows(rng, 37, 2)
-			if diff := cmp.Diff(a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8)); diff != "" {
-				t.Errorf("uncertainty (-agent +PUN):\n%s", diff)
-			}
+			checkEqual(t, "the PUN's uncertainty, which is to be the agent's",
+				a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8))
 		})
 	}
 }
@@ -76,9 +72,7 @@ func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	a.pun.heads.targets(a.pun, b, a.learning)
 	goals := tableOf(b.x, 2, 4)
 	y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), goals, tableOf(b.next, 4, 6))
-	if diff := cmp.Diff(float64s(b.y), y); diff != "" {
-		t.Fatalf("targets (-agent +PUN):\n%s", diff)
-	}
+	checkEqual(t, "the PUN's targets, which are to be the agent's", float64s(b.y), y)
 
 	critic, head, err := u.Learn(tableOf(b.x, 0, 2), goals, tableOf(b.x, 4, 6), tableOf(b.sNext, 0, 2), y)
 	if err != nil {
@@ -109,7 +103,7 @@ func learnedPUN(t testing.TB, updates int, seed uint64) *PUN {
 func learnMore(t testing.TB, u *PUN, updates int) {
 	t.Helper()
 	for range updates {
-		rng := rand.New(rand.NewPCG(uint64(u.updates), 0))
+		rng := seeded(uint64(u.updates), 0)
 		n := 1 + rng.IntN(9)
 		observations := randomRows(rng, n, 2)
 		actions := randomRows(rng, n, 1)

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A lineEnv is an agent on a line, with three numbers in its observation. A hook that is not
@@ -211,7 +209,7 @@ var brokenEpisodes = []brokenEnv{
 
 // envProblem returns the text of CheckEnv's error, for episodes of 50 steps, or "".
 func envProblem(env Env) string {
-	if err := CheckEnv(env, 50, rand.New(rand.NewPCG(1, 2))); err != nil {
+	if err := CheckEnv(env, 50, seeded(1, 2)); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -252,10 +250,10 @@ func TestCheckEnvMazes(t *testing.T) {
 	for _, name := range []string{"4x5", "3x9", "1U5", "5U5"} {
 		checkBegins(t, name, envProblem(mustMaze(t, name).Env()), "")
 	}
-	if err := CheckEnv(&lineEnv{}, 1, rand.New(rand.NewPCG(1, 2))); err != nil {
+	if err := CheckEnv(&lineEnv{}, 1, seeded(1, 2)); err != nil {
 		t.Errorf("a horizon of 1: %v", err)
 	}
-	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, rand.New(rand.NewPCG(1, 2))) })
+	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, seeded(1, 2)) })
 }
 
 // Every component of an action has twenty rounds of its own to show an effect, each of four
@@ -265,7 +263,7 @@ func TestCheckEnvTries(t *testing.T) {
 	env := &lineEnv{onStep: func(e *lineEnv, a []float64) {
 		e.speed = 0.01 + either(e.start > 0.92, 0.01*a[0]+0.02*a[1], 0)
 	}}
-	err := CheckEnv(env, 50, rand.New(rand.NewPCG(31, 2)))
+	err := CheckEnv(env, 50, seeded(31, 2))
 	if rounds := env.episodes / 4; err != nil || rounds <= 20 {
 		t.Errorf("after %d rounds: error %v, want none after more than 20", rounds, err)
 	}
@@ -421,7 +419,7 @@ func TestScaledUnits(t *testing.T) {
 // A number that is scaled and scaled back is the same number. So a reward through Scaled is
 // the environment's own. A scaled number is at most 3.
 func TestScaledExactly(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := seeded(1, 1)
 	for range 100_000 {
 		middle := math.Exp(30*rng.Float64()-15) * symmetric(rng)
 		half := math.Exp(30*rng.Float64() - 15)
@@ -582,9 +580,8 @@ func TestOwnCurriculum(t *testing.T) {
 		if got.Digest() != want.Digest() {
 			t.Errorf("%s: the networks differ", test.changes)
 		}
-		if diff := cmp.Diff(want.Goals(0, 60), got.Goals(0, 60)); diff != "" || want.goalsSet != got.goalsSet {
-			t.Errorf("%s: %d goals, want %d (-package's +own):\n%s", test.changes, got.goalsSet, want.goalsSet, diff)
-		}
+		checkEqual(t, test.changes+": the own curriculum's goals", want.Goals(0, 60), got.Goals(0, 60))
+		checkEqual(t, test.changes+": the number of goals set", want.goalsSet, got.goalsSet)
 		if want.goalsSet < 6 {
 			t.Errorf("%s: only %d goals: this run shows nothing", test.changes, want.goalsSet)
 		}

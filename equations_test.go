@@ -1,11 +1,11 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -18,9 +18,7 @@ var nearly = cmpopts.EquateApprox(1e-14, 0)
 func TestEquation1(t *testing.T) {
 	y := make([]float32, 4)
 	TDTarget(y, []float32{-1, 0, -1, -1}, []float32{-2, -8, 4, 0}, []float32{-4, -6, 2, 0}, 0.5)
-	if diff := cmp.Diff([]float32{-3, -4, 0, -1}, y); diff != "" {
-		t.Errorf("Equation 1: targets (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "Equation 1: targets", []float32{-3, -4, 0, -1}, y)
 }
 
 // It tests QTA, Equation 2.
@@ -65,9 +63,7 @@ func TestEquation4(t *testing.T) {
 func TestEquation5(t *testing.T) {
 	u := make([]float64, 2)
 	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
-	if diff := cmp.Diff([]float64{(1 + math.Sqrt(12)) / 2, 0}, u, nearly); diff != "" {
-		t.Errorf("Equation 5: deviations (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "Equation 5: deviations", []float64{(1 + math.Sqrt(12)) / 2, 0}, u, nearly)
 	if HeadDeviation(u, [][]float32{{1, 2, 3, 4}}, 2); !slices.Equal(u, []float64{0, 0}) {
 		t.Errorf("Equation 5: one head deviates from itself by %v, want 0", u)
 	}
@@ -82,9 +78,7 @@ func TestEquation5(t *testing.T) {
 	}
 	x := matrix{2, 3, 3, 1, []float32{0, 9, 0, 1, 9, 0}}
 	actions := []matrix{{2, 1, 1, 1, []float32{0.5, 0.25}}, {2, 1, 1, 1, []float32{1, 0.75}}}
-	if diff := cmp.Diff([]float64{0.75, 1.5}, e.uncertainty(x, actions), nearly); diff != "" {
-		t.Errorf("Equation 5: uncertainties of states 0 and 1 by two actions each (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "Equation 5: uncertainties of states 0 and 1 by two actions each", []float64{0.75, 1.5}, e.uncertainty(x, actions), nearly)
 }
 
 // It tests QTA, the scaling.
@@ -96,9 +90,7 @@ func TestScaling(t *testing.T) {
 	} {
 		got := make([]float64, len(test.ε))
 		scaleUncertainty(got, test.ε)
-		if diff := cmp.Diff(test.want, got, nearly); diff != "" {
-			t.Errorf("the scaling: uncertainties %v (-want +got):\n%s", test.ε, diff)
-		}
+		checkEqual(t, fmt.Sprintf("the scaling: uncertainties %v", test.ε), test.want, got, nearly)
 	}
 }
 
@@ -117,9 +109,7 @@ func TestEquation6(t *testing.T) {
 	} {
 		p := make([]float64, len(test.ε))
 		GoalProbabilities(p, test.ε, test.m, test.b)
-		if diff := cmp.Diff(test.want, p, nearly); diff != "" {
-			t.Errorf("Equation 6: ε = %v, m = %v, b = %v (-want +got):\n%s", test.ε, test.m, test.b, diff)
-		}
+		checkEqual(t, fmt.Sprintf("Equation 6: ε = %v, m = %v, b = %v", test.ε, test.m, test.b), test.want, p, nearly)
 	}
 }
 
@@ -132,9 +122,7 @@ func TestThreshold(t *testing.T) {
 		{[]float64{-9, -11, -10, -10.001, 0}, []int{0, 2, 4}},
 		{[]float64{-11, -12, -11, -13, -11}, []int{0, 1, 2, 3, 4}}, // none passes
 	} {
-		if diff := cmp.Diff(test.want, Achievable([]int{0, 1, 2, 3, 4}, test.q, -0.5, 20)); diff != "" {
-			t.Errorf("the threshold: values %v (-want +got):\n%s", test.q, diff)
-		}
+		checkEqual(t, fmt.Sprintf("the threshold: values %v", test.q), test.want, Achievable([]int{0, 1, 2, 3, 4}, test.q, -0.5, 20))
 	}
 }
 
@@ -161,9 +149,7 @@ func TestEquation7(t *testing.T) {
 	} {
 		P := make([]float64, len(test.p))
 		SampleProbabilities(P, test.p, test.α)
-		if diff := cmp.Diff(test.want, P, nearly); diff != "" {
-			t.Errorf("Equation 7: priorities %v, α %v (-want +got):\n%s", test.p, test.α, diff)
-		}
+		checkEqual(t, fmt.Sprintf("Equation 7: priorities %v, α %v", test.p, test.α), test.want, P, nearly)
 	}
 }
 
@@ -180,17 +166,13 @@ func TestEquation8(t *testing.T) {
 	} {
 		w := make([]float64, 2)
 		ImportanceWeights(w, []float64{0.5, 0.125}, 4, test.β, test.least)
-		if diff := cmp.Diff(test.want, w, nearly); diff != "" {
-			t.Errorf("Equation 8: β %v, least probability %v (-want +got):\n%s", test.β, test.least, diff)
-		}
+		checkEqual(t, fmt.Sprintf("Equation 8: β %v, least probability %v", test.β, test.least), test.want, w, nearly)
 	}
 }
 
 // It tests QTA, the schedule of β.
 func TestBeta(t *testing.T) {
 	for step, want := range map[int]float64{0: 0.3, 100_000: 0.65, 200_000: 1, 10_000_000: 1} {
-		if diff := cmp.Diff(want, PriorityBeta(step, 0.3, 200_000), nearly); diff != "" {
-			t.Errorf("the schedule of β: step %d (-want +got):\n%s", step, diff)
-		}
+		checkEqual(t, fmt.Sprintf("the schedule of β: step %d", step), want, PriorityBeta(step, 0.3, 200_000), nearly)
 	}
 }

@@ -194,7 +194,7 @@ func allWorkers(t testing.TB) []*workers {
 // Every kernel computes products by the definition, for any sizes, layouts and epilogues, on
 // one thread and on several.
 func TestMul(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 0))
+	rng := seeded(2, 0)
 	ws := allWorkers(t)
 	// Every number of rows up to more than a tile's, and columns around multiples of a vector.
 	for rows := 1; rows <= 18; rows++ {
@@ -259,7 +259,7 @@ func randomMatrix(t *testing.T, rng *rand.Rand, rows, cols int) matrix {
 
 // Every kernel writes the transpose of src into dst, and leaves dst's gaps alone.
 func TestTranspose(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 0))
+	rng := seeded(4, 0)
 	ws := allWorkers(t)
 	for trial := range 320 {
 		rows := 1 + rng.IntN(40)
@@ -308,7 +308,7 @@ func randomVector(rng *rand.Rand, n int) []float32 {
 // Adam's step for all elements at once gives the bits of steps for one element at a time. One
 // element is fewer than a vector has, so those steps are the loop in Go.
 func TestAdamStep(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 0))
+	rng := seeded(6, 0)
 	for n := range 100 {
 		whole := adam{
 			params:   randomVector(rng, n),
@@ -365,15 +365,13 @@ func TestAdamStepByHand(t *testing.T) {
 	}
 	a.do(0, 2)
 	want := [][]float32{{4 - float32(1.5)/9, 0}, {3, 0}, {16, 0}}
-	if diff := cmp.Diff(want, [][]float32{a.params, a.m, a.v}); diff != "" {
-		t.Errorf("w, m, v (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "w, m, v", want, [][]float32{a.params, a.m, a.v})
 }
 
 // Polyak for all elements at once gives the bits of Polyak for one element at a time, which
 // is fewer than a vector has.
 func TestPolyakStep(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 0))
+	rng := seeded(7, 0)
 	for n := range 100 {
 		target := randomVector(rng, n)
 		online := randomVector(rng, n)
@@ -394,7 +392,7 @@ func TestPolyakStep(t *testing.T) {
 func TestFollowThreads(t *testing.T) {
 	const n = inline / 16 // is divided among threads: an element counts as 16 multiply-adds
 	const ρ = 0.75
-	rng := rand.New(rand.NewPCG(7, 1))
+	rng := seeded(7, 1)
 	target := randomVector(rng, n)
 	online := randomVector(rng, n)
 	want := slices.Clone(target)
@@ -584,7 +582,7 @@ func measure(b *testing.B, k kernel, multiplyAdds float64, f func()) float64 {
 // addresses, which some caches are slow to read.
 func BenchmarkProduct(b *testing.B) {
 	const rows, width, times = 192, 256, 10 // a measurement of some milliseconds, like the peak's
-	random := func(rows int) matrix { return table(randomRows(rand.New(rand.NewPCG(8, 0)), rows, width)) }
+	random := func(rows int) matrix { return table(randomRows(seeded(8, 0), rows, width)) }
 	for _, k := range kernels() {
 		b.Run(fmt.Sprint("kernel=", k), func(b *testing.B) {
 			w := workersOf(k, 1)

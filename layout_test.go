@@ -141,9 +141,8 @@ func TestIndex(t *testing.T) {
 		}
 		last = name
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(formula{})); diff != "" {
-		t.Errorf("edit the index of formulas in the comment of qta.go (-source +index):\n%s", diff)
-	}
+	checkEqual(t, "edit the index of formulas in the comment of qta.go; want what the source says",
+		want, got, cmp.AllowUnexported(formula{}))
 	if len(got) != 13 {
 		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
 	}
@@ -374,9 +373,7 @@ const lineExample = "examples/line/main.go"
 func TestVendoredExample(t *testing.T) {
 	_, rest, _ := strings.Cut(readText(t, "docs/library.md"), "```go\n")
 	shown, _, _ := strings.Cut(rest, "```")
-	if diff := cmp.Diff(readText(t, lineExample), shown); diff != "" {
-		t.Errorf("the library page's program is not %s (-file +page):\n%s", lineExample, diff)
-	}
+	checkEqual(t, "the library page's program, which is to be "+lineExample, readText(t, lineExample), shown)
 }
 
 func readText(t testing.TB, name string) string {
@@ -478,9 +475,7 @@ func TestVendorModule(t *testing.T) {
 
 	// From here on there is no other copy than the vendored one.
 	vendored := globNames(filepath.Join(m.dir, "vendor", "*"))
-	if diff := cmp.Diff([]string{"modules.txt", "qta"}, vendored); diff != "" {
-		t.Errorf("the directory vendor (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "the directory vendor", []string{"modules.txt", "qta"}, vendored)
 	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package qta
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -33,9 +32,7 @@ func TestNewMaze(t *testing.T) {
 		"2U5": drawing("#######", "#S#...#", "#.#.#.#", "#.#.#.#", "#.#.#.#", "#...#G#", "#######"),
 		"3U5": drawing("#########", "#S#...#G#", "#.#.#.#.#", "#.#.#.#.#", "#.#.#.#.#", "#...#...#", "#########"),
 	} {
-		if diff := cmp.Diff(want, mustMaze(t, name).String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		checkEqual(t, name, want, mustMaze(t, name).String())
 	}
 	for _, name := range []string{"98x95", "712U5", "14x623"} { // 100 x 97, 7 x 1427 and 16 x 625 cells
 		mustMaze(t, name)
@@ -72,8 +69,8 @@ func TestParseMaze(t *testing.T) {
 		m, err := ParseMaze(text)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
-		} else if diff := cmp.Diff(maze, m.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
+		} else {
+			checkEqual(t, what, maze, m.String())
 		}
 	}
 
@@ -122,9 +119,7 @@ func FuzzParseMaze(f *testing.F) {
 		if err != nil {
 			t.Fatalf("String is no map: %v", err)
 		}
-		if diff := cmp.Diff(m, again, cmp.AllowUnexported(Maze{})); diff != "" {
-			t.Fatalf("String does not round-trip (-want +got):\n%s", diff)
-		}
+		checkEqual(t, "the maze that is read from String", m, again, cmp.AllowUnexported(Maze{}))
 		if m.Rows()*m.Cols() > 10000 {
 			t.Errorf("%d by %d cells, more than 10,000", m.Rows(), m.Cols())
 		}
@@ -138,7 +133,7 @@ func FuzzParseMaze(f *testing.F) {
 			}
 		}
 		env := m.Env()
-		rng := rand.New(rand.NewPCG(13, 14))
+		rng := seeded(13, 14)
 		env.Reset(rng)
 		for range 300 {
 			action := []float64{3*rng.Float64() - 1.5, 3*rng.Float64() - 1.5} // often beyond ±1
@@ -227,7 +222,7 @@ func TestSampleGoal(t *testing.T) {
 	const n = 14_000
 	m := mustMaze(t, "4x5")
 	env := m.Env()
-	rng := rand.New(rand.NewPCG(9, 10))
+	rng := seeded(9, 10)
 	quarters := map[[2]int]int{} // how many goals lie in each quarter of a cell
 	farthest := 0.0
 	for range n {
@@ -283,7 +278,7 @@ func TestRegions(t *testing.T) {
 func resets(t *testing.T, n int) (draws [][4]float64) {
 	t.Helper()
 	env := mustMaze(t, "4x5").Env()
-	rng := rand.New(rand.NewPCG(9, 11))
+	rng := seeded(9, 11)
 	for range n {
 		s := env.Reset(rng)
 		start := s.Observation
@@ -354,9 +349,7 @@ func TestHops(t *testing.T) {
 		if got.Rows != m.Rows()*test.perCell || got.Cols != m.Cols()*test.perCell || got.PerCell != test.perCell {
 			t.Fatalf("%d points per cell: the lattice is %d by %d\n%s", test.perCell, got.Rows, got.Cols, m)
 		}
-		if diff := cmp.Diff(naiveHops(m, got), got.Hops); diff != "" {
-			t.Errorf("%d points per cell (-want +got):\n%s\n%s", test.perCell, diff, m)
-		}
+		checkEqual(t, fmt.Sprintf("%d points per cell of\n%s", test.perCell, m), naiveHops(m, got), got.Hops)
 	}
 	mustPanic(t, "Hops(0)", func() { mustMaze(t, "4x5").Hops(0) })
 }

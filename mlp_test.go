@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A network's results have the same bits on any number of threads, in any number of chunks.
 // Eight threads take each of these batches as a single chunk, fewer threads the larger ones as several.
 func TestChunks(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 0))
+	rng := seeded(3, 0)
 	for _, rows := range []int{1, 31, 192, 193, 613, 768} {
 		outputs := 1 + rows%3
 		widths := []int{6, 96, 65, 32, outputs}
@@ -239,6 +241,17 @@ func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
 		}
 	}
 	return x
+}
+
+// seeded returns a generator of random numbers. The two numbers decide what it gives.
+func seeded(a, b uint64) *rand.Rand { return rand.New(rand.NewPCG(a, b)) }
+
+// checkEqual compares what a test wants with what it got.
+func checkEqual(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }
 
 // near stops the test at an element of got whose distance from the element e of want is more

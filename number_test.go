@@ -91,7 +91,7 @@ func TestNumberError(t *testing.T) {
 			-745.13, -745.14, // exp is the smallest number, and 0
 			1e300, -1e300, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(),
 		}
-		rng := rand.New(rand.NewPCG(1, 2))
+		rng := seeded(1, 2)
 		for range 10_000 {
 			for _, draw := range test.x {
 				numbers = append(numbers, draw(rng))
@@ -114,7 +114,7 @@ func TestNumberError(t *testing.T) {
 
 // pow differs from package math's by at most checkPow's bound. A power of 0 or 1 is exact.
 func TestPowError(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
+	rng := seeded(5, 6)
 	for range 10_000 {
 		checkPow(t, magnitudes(-40, 10)(rng), between(0, 1)(rng)) // a priority to the power α
 		checkPow(t, between(0.9, 1.1)(rng), between(-1000, 1000)(rng))
@@ -176,7 +176,7 @@ func TestNumberBits(t *testing.T) {
 // this seed.
 func checkBits(t *testing.T, name string, want, seed uint64, f func(*rand.Rand) float64) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seeded(seed, 0)
 	digest := fnv.New64a()
 	for range 100_000 {
 		digest.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(f(rng))))

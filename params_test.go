@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // The 18 rows of the appendix's table, as printed, with the field of each. The row of d has two
@@ -60,9 +58,7 @@ func TestPaperIsTheTable(t *testing.T) {
 			got[f.Name] = source
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("sources (-rows of the table +fields):\n%s", diff)
-	}
+	checkEqual(t, "the fields' sources, which are to be the table's rows", want, got)
 }
 
 // Each preset is another one with these changes. Their sources stand at the values in Authors,
@@ -88,23 +84,19 @@ func TestPresets(t *testing.T) {
 		{"VDS over Literal", Literal(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
 			"InitialSteps=0 Learner=vds PredictiveGradient=head Curriculum=vds"},
 	} {
-		if diff := cmp.Diff(with(test.from, test.changes), test.preset); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.what, diff)
-		}
+		checkEqual(t, test.what, with(test.from, test.changes), test.preset)
 	}
 	var names []string
 	for _, p := range Presets() {
 		names = append(names, p.Name)
 		read := Small()
 		err := json.Unmarshal(toJSON(p.Params), &read)
-		err = errors.Join(err, read.Validate())
-		if diff := cmp.Diff(p.Params, read); diff != "" || err != nil {
-			t.Errorf("%s: error %v (-want +read):\n%s", p.Name, err, diff)
+		if err := errors.Join(err, read.Validate()); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
 		}
+		checkEqual(t, p.Name+", read from JSON", p.Params, read)
 	}
-	if diff := cmp.Diff([]string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "names", []string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names)
 }
 
 // Parameters that make no sense together are refused. All others make an agent.
@@ -225,8 +217,6 @@ func TestSet(t *testing.T) {
 		if err := p.Set(test.name, test.text); err == nil || err.Error() != test.want {
 			t.Errorf("Set(%s, %q): error %v, want %s", test.name, test.text, err, test.want)
 		}
-		if diff := cmp.Diff(Paper(), p); diff != "" {
-			t.Errorf("Set(%s, %q) fails, but changes:\n%s", test.name, test.text, diff)
-		}
+		checkEqual(t, fmt.Sprintf("after Set(%s, %q) has failed", test.name, test.text), Paper(), p)
 	}
 }

@@ -80,7 +80,7 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	t.Helper()
 	a := newMazeAgent(t, p, 2)
 	env := mustMaze(t, "1U5").Env()
-	rng := rand.New(rand.NewPCG(9, 0))
+	rng := seeded(9, 0)
 	action := make([]float64, 2)
 	for i := range steps {
 		if i%p.Horizon == 0 {
@@ -324,7 +324,7 @@ func TestUpdateAllocates(t *testing.T) {
 	}
 	const rows = 9
 	u := learnedPUN(t, 20, 7)
-	s := randomRows(rand.New(rand.NewPCG(1, 1)), rows, 2)
+	s := randomRows(seeded(1, 1), rows, 2)
 	actions := slices.Repeat([][]float64{{0.5}}, rows)
 	y := make([]float64, rows)
 	if n := testing.AllocsPerRun(20, func() { u.Learn(s, nil, actions, s, y) }); n != 0 {
@@ -574,9 +574,8 @@ func checkVariants(t *testing.T, kind string, recorded map[string]digest) {
 	t.Helper()
 	names := each(variants(), func(v Preset) string { return v.Name })
 	slices.Sort(names)
-	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(recorded))); diff != "" {
-		t.Errorf("%s digests in %s (-variants +digests); run: %s\n%s", kind, digestsFile, updateDigests, diff)
-	}
+	what := fmt.Sprintf("run: %s; the %s digests in %s, which are to be the variants'", updateDigests, kind, digestsFile)
+	checkEqual(t, what, names, slices.Sorted(maps.Keys(recorded)))
 }
 
 // TestDigests holds runs to bytes that are the same on every architecture, in
@@ -793,9 +792,11 @@ func TestLog(t *testing.T) {
 		want.GoalsReached = 6
 		want.Return = -5 // of five steps, none of which ends at the goal, 0
 		got, err := a.Evaluate(successes(0), 1, 1)
-		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); diff != "" || err != nil {
-			t.Errorf("%s: error %v, a row of the log, with the policy's loss for its own action in s (-want +got):\n%s", changes, err, diff)
+		if err != nil {
+			t.Fatal(err)
 		}
+		checkEqual(t, changes+": a row of the log, with the policy's loss for its own action in s",
+			want, got, cmpopts.EquateApprox(1e-5, 0))
 	}
 }
 
@@ -930,9 +931,7 @@ func TestStepOrder(t *testing.T) {
 		"normalizers", "curriculum's end of an episode", "learner's end of an episode",
 		"reset", "step", "step", "AfterEvaluation", "AfterStep",
 	}
-	if diff := cmp.Diff(want, r.events); diff != "" {
-		t.Errorf("the order of four steps (-want +got):\n%s", diff)
-	}
+	checkEqual(t, "the order of four steps", want, r.events)
 	if a.goalsSet != 4 || a.goalsReached != 4 {
 		t.Errorf("%d goals set and %d reached, want four of each", a.goalsSet, a.goalsReached)
 	}

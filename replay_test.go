@@ -147,7 +147,7 @@ func FuzzSumTree(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		rng := rand.New(rand.NewPCG(seed, 0))
+		rng := seeded(seed, 0)
 		var tree, rebuilt sumTree
 		weights := randomWeights(rng, &tree)
 		least := math.Inf(1) // of the positive weights

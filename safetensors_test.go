@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // networksOf returns an agent's networks as a safetensors file.
@@ -56,9 +53,7 @@ func TestWriteSafetensors(t *testing.T) {
 			"seed":       fmt.Sprint(a.Seed()),
 			"parameters": string(toJSON(variant.Params)),
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: other metadata (-want +got):\n%s", variant.Name, diff)
-		}
+		checkEqual(t, fmt.Sprintf("%s: other metadata", variant.Name), want, got)
 	}
 }
 
@@ -97,7 +92,7 @@ func TestPython(t *testing.T) {
 	const n, seed = 10, 11
 	for _, changes := range []string{"", "Critics=5 HiddenLayers=1", "HiddenSize=100 UncertaintyActions=8", "Curriculum=her Critics=1"} {
 		a := agentAfter(t, tiny(Paper(), changes), 40)
-		rng := rand.New(rand.NewPCG(1, 1))
+		rng := seeded(1, 1)
 		observations := randomRows(rng, n, 2)
 		goals := randomRows(rng, n, 2)
 		for k := range n { // moves them to about where the agent has been
