@@ -955,10 +955,8 @@ func TestVDSRefuses(t *testing.T) {
 	type plain struct{ Env } // has no SampleGoal
 	a = newMazeAgent(t, a.params, 1)
 	o := TrainOptions{Steps: 1, EvalEvery: 2, Rollouts: 1}
-	err = a.Train(t.Context(), &plain{env}, env, o)
-	if err == nil || err.Error() != "qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)" {
-		t.Errorf("trained in an environment that draws no goals: error %v", err)
-	}
+	trainError(t, a, &plain{env}, env, o,
+		"qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)")
 	train(t, a, env, &plain{env}, o) // the environment of evaluations need not draw goals
 }
 

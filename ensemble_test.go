@@ -146,9 +146,7 @@ func TestNewPUNRefuses(t *testing.T) {
 		{Params{}, Sizes{Observation: 1, Goal: 1, Action: 1}, "qta: parameter HiddenSize is 0"},
 	} {
 		_, err := NewPUN(test.params, test.sizes, 1)
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
-			t.Errorf("%+v: error %v, want %q", test.sizes, err, test.want)
-		}
+		checkBegins(t, fmt.Sprintf("%+v", test.sizes), fmt.Sprint(err), test.want)
 	}
 }
 

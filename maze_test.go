@@ -44,9 +44,7 @@ func TestNewMaze(t *testing.T) {
 		"713U5", "4611686018427387904U5", "99999999999999999999U5",
 	} {
 		_, err := NewMaze(name)
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("qta: maze %q: mazes are", name)) {
-			t.Errorf("NewMaze(%q): %v", name, err)
-		}
+		checkBegins(t, "NewMaze's error", fmt.Sprint(err), fmt.Sprintf("qta: maze %q: mazes are", name))
 	}
 }
 
@@ -95,9 +93,7 @@ func TestParseMaze(t *testing.T) {
 		strings.Repeat(".\n", 3331) + "S\nG": "maze line 3333, column 1: from S to here the maze has more than the 10000 cells allowed",
 	} {
 		_, err := ParseMaze(text)
-		if err == nil || !strings.HasPrefix(err.Error(), "qta: "+want) {
-			t.Errorf("%.20q: got %v, want qta: %s", text, err, want)
-		}
+		checkBegins(t, fmt.Sprintf("error of %.20q", text), fmt.Sprint(err), "qta: "+want)
 	}
 }
 

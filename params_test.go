@@ -106,26 +106,21 @@ func TestCombinations(t *testing.T) {
 	for _, test := range []struct{ changes, want string }{
 		{"Critics=1", alone},
 		{"Critics=1 Curriculum=mega Replay=per", alone},
-		{"Critics=1 Curriculum=her Replay=td", ""},
-		{"Critics=1 Curriculum=vds Learner=authors", ""},
-		{"Critics=1 Curriculum=her Uncertainty=bootstrap", ""},
-		{"Critics=2 Curriculum=qta Replay=per", ""},
+		{"Critics=1 Curriculum=her Replay=td", noError},
+		{"Critics=1 Curriculum=vds Learner=authors", noError},
+		{"Critics=1 Curriculum=her Uncertainty=bootstrap", noError},
+		{"Critics=2 Curriculum=qta Replay=per", noError},
 		{"Curriculum=mega Uncertainty=q",
 			"qta: parameter Curriculum is mega, which uses no uncertainty: Uncertainty q and UncertaintyNoise 0 need Curriculum qta"},
 		{"Curriculum=her UncertaintyNoise=0.1",
 			"qta: parameter Curriculum is her, which uses no uncertainty: Uncertainty pun and UncertaintyNoise 0.1 need Curriculum qta"},
-		{"Uncertainty=q UncertaintyNoise=0.1", ""},
+		{"Uncertainty=q UncertaintyNoise=0.1", noError},
 		{"Uncertainty=q Learner=authors", theirs},
 		{"Replay=td Learner=authors", theirs},
-		{"Replay=per Learner=authors", ""},
+		{"Replay=per Learner=authors", noError},
 	} {
-		got := ""
-		if _, err := NewAgent(with(Small(), test.changes), Sizes{3, 2, 2}, 1); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%s: error %q, want %q", test.changes, got, test.want)
-		}
+		_, err := NewAgent(with(Small(), test.changes), Sizes{3, 2, 2}, 1)
+		checkBegins(t, test.changes, fmt.Sprint(err), test.want)
 	}
 }
 
@@ -154,9 +149,7 @@ func TestValidate(t *testing.T) {
 			}
 		}
 		want := fmt.Sprintf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
-		if err := p.Validate(); err == nil || err.Error() != want {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		checkBegins(t, f.Name, fmt.Sprint(p.Validate()), want)
 	}
 }
 
@@ -214,9 +207,8 @@ func TestSet(t *testing.T) {
 		{"Replay", "huber", "qta: parameter Replay is huber, allowed are uniform|per|td"},
 	} {
 		p := Paper()
-		if err := p.Set(test.name, test.text); err == nil || err.Error() != test.want {
-			t.Errorf("Set(%s, %q): error %v, want %s", test.name, test.text, err, test.want)
-		}
-		checkEqual(t, fmt.Sprintf("after Set(%s, %q) has failed", test.name, test.text), Paper(), p)
+		what := fmt.Sprintf("Set(%s, %q)", test.name, test.text)
+		checkBegins(t, what, fmt.Sprint(p.Set(test.name, test.text)), test.want)
+		checkEqual(t, what+", which fails, changes nothing", Paper(), p)
 	}
 }

@@ -191,9 +191,7 @@ func lineAgent(t *testing.T) *Agent {
 func trainError(t *testing.T, a *Agent, env, evaluation Env, o TrainOptions, want string) {
 	t.Helper()
 	err := a.Train(t.Context(), env, evaluation, o)
-	if !strings.HasPrefix(fmt.Sprint(err), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
+	checkBegins(t, "Train's error", fmt.Sprint(err), want)
 }
 
 // Train refuses other sizes, one instance for training and evaluation, and an evaluation
@@ -214,13 +212,10 @@ func TestTrainArguments(t *testing.T) {
 	trainError(t, a, one, two, TrainOptions{Steps: 1, Rollouts: 1},
 		"qta: EvalEvery is 0 and Rollouts is 1, allowed are 1 and above")
 	trainError(t, a, one, two, TrainOptions{Steps: 1, EvalEvery: 1}, "qta: EvalEvery is 1 and Rollouts is 0")
-	const noError = "<nil>"
 	trainError(t, a, incomparable{lineEnv: one}, incomparable{lineEnv: two}, o, noError)
 	for _, sizes := range []Sizes{{Goal: 1, Action: 1}, {Observation: 1, Action: 1}, {Observation: 1, Goal: 1}} {
 		_, err := NewAgent(Small(), sizes, 1)
-		if err == nil || !strings.HasPrefix(err.Error(), "qta: environment sizes") {
-			t.Errorf("sizes %+v: error %v", sizes, err)
-		}
+		checkBegins(t, "NewAgent's error", fmt.Sprint(err), fmt.Sprintf("qta: environment sizes %+v", sizes))
 	}
 }
 
@@ -480,9 +475,7 @@ func TestEvaluateErrors(t *testing.T) {
 		{new(scriptedEnv), 1, "qta: the environment has sizes {Observa"},
 	} {
 		_, err := a.Evaluate(test.env, test.rollouts, 1)
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
-			t.Errorf("error %v, want %q", err, test.want)
-		}
+		checkBegins(t, "Evaluate's error", fmt.Sprint(err), test.want)
 	}
 }
 
