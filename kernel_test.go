@@ -233,22 +233,22 @@ func TestMulPanics(t *testing.T) {
 	m := newMatrix(4, 4)
 	short := newMatrix(4, 4)
 	short.data = short.data[:15] // one element too few
-	for name, f := range map[string]func(){
-		"inner size":    func() { w.mul(m, newMatrix(4, 3), m, epilogue{}) },
-		"rows":          func() { w.mul(newMatrix(3, 4), m, m, epilogue{}) },
-		"columns":       func() { w.mul(newMatrix(4, 5), m, m, epilogue{}) },
-		"B transposed":  func() { w.mul(m, m, m.t(), epilogue{}) },
-		"C transposed":  func() { w.mul(m.t(), m, m, epilogue{}) },
-		"short A":       func() { w.mul(m, short, m, epilogue{}) },
-		"short B":       func() { w.mul(m, m, short, epilogue{}) },
-		"short C":       func() { w.mul(short, m, m, epilogue{}) },
-		"bias and add":  func() { w.mul(m, m, m, epilogue{bias: m.data[:4], add: true}) },
-		"bias size":     func() { w.mul(m, m, m, epilogue{bias: m.data[:5]}) },
-		"mask size":     func() { w.mul(m, m, m, epilogue{mask: newMatrix(4, 3)}) },
-		"short mask":    func() { w.mul(m, m, m, epilogue{mask: short}) },
-		"rows 2:5 of 4": func() { w.mul(newMatrix(3, 4), m.slice(2, 5), m, epilogue{}) },
+	for name, p := range map[string]mulCase{
+		"inner size":   {m, newMatrix(4, 3), m, epilogue{}},
+		"rows":         {newMatrix(3, 4), m, m, epilogue{}},
+		"columns":      {newMatrix(4, 5), m, m, epilogue{}},
+		"B transposed": {m, m, m.t(), epilogue{}},
+		"C transposed": {m.t(), m, m, epilogue{}},
+		"short A":      {m, short, m, epilogue{}},
+		"short B":      {m, m, short, epilogue{}},
+		"short C":      {short, m, m, epilogue{}},
+		"bias and add": {m, m, m, epilogue{bias: m.data[:4], add: true}},
+		"bias size":    {m, m, m, epilogue{bias: m.data[:5]}},
+		"mask size":    {m, m, m, epilogue{mask: newMatrix(4, 3)}},
+		"short mask":   {m, m, m, epilogue{mask: short}},
+		"rows 2 to 5":  {newMatrix(3, 4), m.slice(2, 5), m, epilogue{}},
 	} {
-		mustPanic(t, name, f)
+		mustPanic(t, name, func() { w.mul(p.c, p.a, p.b, p.e) })
 	}
 }
 

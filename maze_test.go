@@ -141,16 +141,15 @@ func FuzzParseMaze(f *testing.F) {
 	})
 }
 
-// mustPanic checks that f panics with a sentence of the package.
-func mustPanic(t *testing.T, what string, f func()) {
+// mustPanic checks that f panics with a sentence of the package, and returns the sentence.
+func mustPanic(t *testing.T, what string, f func()) (sentence string) {
 	t.Helper()
 	defer func() {
-		problem := recover()
-		if text, _ := problem.(string); !strings.HasPrefix(text, "qta: ") {
-			t.Errorf("%s: the panic is %v", what, problem)
-		}
+		sentence = fmt.Sprint(recover())
+		checkBegins(t, what+" panics", sentence, "qta: ")
 	}()
 	f()
+	return ""
 }
 
 // A step is made in ten pieces, each a tenth of the action. It ends before a piece that would

@@ -15,15 +15,20 @@ func words(name string) []string {
 	return strings.Split(f.Tag.Get("range"), "|")
 }
 
-// Tests run every word of every parameter, because each word is in an entry of variants.
+// valuesRun returns the values of a parameter that tests run: those in variants.
+func valuesRun(name string) map[string]bool {
+	values := map[string]bool{}
+	for _, v := range variants() {
+		values[v.Params.Value(name)] = true
+	}
+	return values
+}
+
+// Tests run every word of every parameter.
 func TestVariantsRunEveryWord(t *testing.T) {
 	for _, f := range fields() {
-		run := map[string]bool{}
-		for _, v := range variants() {
-			run[v.Params.Value(f.Name)] = true
-		}
 		for _, word := range words(f.Name) {
-			if !run[word] {
+			if !valuesRun(f.Name)[word] {
 				t.Errorf("no test runs %s=%s: add an entry with it to variants() in checkpoint_test.go; "+
 					"docs/changing.md says what else a new word needs", f.Name, word)
 			}
@@ -34,11 +39,7 @@ func TestVariantsRunEveryWord(t *testing.T) {
 // Tests run every departure, because each parameter of Departures has two values in variants.
 func TestVariantsRunEveryDeparture(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Departures]()) {
-		values := map[string]bool{}
-		for _, v := range variants() {
-			values[v.Params.Value(f.Name)] = true
-		}
-		if len(values) < 2 {
+		if len(valuesRun(f.Name)) < 2 {
 			t.Errorf("no test runs another value of %s: add an entry with one to variants() in checkpoint_test.go", f.Name)
 		}
 	}
