@@ -59,7 +59,8 @@ func TestEquation4(t *testing.T) {
 	}
 }
 
-// The deviation of 1, 2, 3 is 1, that of 0, 0, 6 the root of 12. It tests QTA, Equation 5.
+// The deviation of 1, 2, 3 is 1, that of 0, 0, 6 the root of 12. TestUncertainties has the mean
+// over random actions. It tests QTA, Equation 5.
 func TestEquation5(t *testing.T) {
 	u := make([]float64, 2)
 	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
@@ -67,18 +68,6 @@ func TestEquation5(t *testing.T) {
 	if HeadDeviation(u, [][]float32{{1, 2, 3, 4}}, 2); !slices.Equal(u, []float64{0, 0}) {
 		t.Errorf("Equation 5: one head deviates from itself by %v, want 0", u)
 	}
-
-	p, sizes := Paper(), Sizes{Observation: 1, Goal: 1, Action: 1}
-	p.HiddenLayers, p.HiddenSize = 1, 1
-	e := newEnsemble(&p, sizes, paperHeads{}, paperShape(&p, sizes), newStream(0, forInitialization).Rand, newWorkers(1))
-	for i, c := range e.critics { // ξ = s + a, and heads predict ξ, 2 ξ and 3 ξ, which deviate by ξ
-		clear(c.params)
-		copy(c.q.layers[0].w.data, []float32{1, 0, 1})
-		c.head.w.data[0] = float32(i + 1)
-	}
-	x := matrix{2, 3, 3, 1, []float32{0, 9, 0, 1, 9, 0}}
-	actions := []matrix{{2, 1, 1, 1, []float32{0.5, 0.25}}, {2, 1, 1, 1, []float32{1, 0.75}}}
-	checkEqual(t, "Equation 5: uncertainties of states 0 and 1 by two actions each", []float64{0.75, 1.5}, e.uncertainty(x, actions), nearly)
 }
 
 // It tests QTA, the scaling.

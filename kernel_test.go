@@ -368,11 +368,14 @@ func TestAdamStepByHand(t *testing.T) {
 	checkEqual(t, "w, m, v", want, [][]float32{a.params, a.m, a.v})
 }
 
-// Polyak for all elements at once gives the bits of Polyak for one element at a time, which
-// is fewer than a vector has.
+// A target follows, on three threads and with all elements at once, as Polyak moves one element
+// after the other. One element is fewer than a vector has.
 func TestPolyakStep(t *testing.T) {
+	const divided = inline / 16 // so many elements are divided: each counts as 16 multiply-adds
 	rng := seeded(7, 0)
-	for n := range 100 {
+	w := newWorkers(3)
+	defer w.resize(1)
+	for n := 1; n < 2*divided; n += 1 + n/8 {
 		target := randomVector(rng, n)
 		online := randomVector(rng, n)
 		want := slices.Clone(target)
@@ -380,30 +383,13 @@ func TestPolyakStep(t *testing.T) {
 		for i := range n {
 			Polyak(want[i:i+1], online[i:i+1], ρ)
 		}
-		Polyak(target, online, ρ)
-		if diff := cmp.Diff(bits(want), bits(target)); diff != "" {
-			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
+		f := follower{target: target, online: online, ρ: ρ}
+		f.follow(w)
+		if !slices.Equal(bits(want), bits(target)) {
+			t.Errorf("%d elements on three threads follow otherwise than one after the other", n)
 		}
 	}
 	mustPanic(t, "networks of two sizes", func() { Polyak(make([]float32, 2), make([]float32, 3), 0.5) })
-}
-
-// A target follows on three threads as Polyak moves it on one.
-func TestFollowThreads(t *testing.T) {
-	const n = inline / 16 // is divided among threads: an element counts as 16 multiply-adds
-	const ρ = 0.75
-	rng := seeded(7, 1)
-	target := randomVector(rng, n)
-	online := randomVector(rng, n)
-	want := slices.Clone(target)
-	Polyak(want, online, ρ)
-	w := newWorkers(3)
-	defer w.resize(1)
-	f := follower{target: target, online: online, ρ: ρ}
-	f.follow(w)
-	if !slices.Equal(bits(want), bits(target)) {
-		t.Error("three threads give another result than one")
-	}
 }
 
 // A counter is a task that counts how often each of its elements is done.
