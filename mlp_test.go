@@ -9,56 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A network's results have the same bits on any number of threads, in any number of chunks.
-// Eight threads take each of these batches as a single chunk, fewer threads the larger ones as several.
-func TestChunks(t *testing.T) {
-	rng := seeded(3, 0)
-	for _, rows := range []int{1, 31, 192, 193, 613, 768} {
-		outputs := 1 + rows%3
-		widths := []int{6, 96, 65, 32, outputs}
-		m := newMLP(make([]float32, mlpSize(widths)), widths)
-		m.initialize(rng)
-		x := table(randomRows(rng, rows, 6))
-		dy := table(randomRows(rng, rows, outputs))
-		want := passes(m, widths, x, dy, 8)
-		for _, function := range []string{"infer", "inputGradient"} {
-			if !slices.Equal(want["forward"], want[function]) {
-				t.Errorf("%d rows: forward and %s have different outputs", rows, function)
-			}
-		}
-		for _, threads := range []int{1, 2, 3} {
-			for name, got := range passes(m, widths, x, dy, threads) {
-				if !slices.Equal(want[name], got) {
-					t.Errorf("%d rows, %d threads: %s differs", rows, threads, name)
-				}
-			}
-		}
-	}
-}
-
-// passes runs a network on a number of threads, for inputs x and output gradients dy. It
-// returns the outputs of the three functions that compute them, and the gradients with
-// respect to the parameters and to the inputs.
-func passes(m *mlp, widths []int, x, dy matrix, threads int) map[string][]float32 {
-	w := newWorkers(threads)
-	defer w.resize(1)
-	layers := len(m.layers)
-	p := newPass(widths, w)
-	gradient := newMLP(make([]float32, len(m.params)), widths)
-	y := m.forward(p, x)
-	copy(p.dx[layers].data, dy.data) // which backward reads
-	m.backward(p, gradient, layers)
-
-	p = newPass(widths, w)
-	inferred := slices.Clone(m.infer(p, x).data) // before inputGradient overwrites it
-	const column = 4                             // the first of x whose gradient is computed
-	recomputed, dx := m.inputGradient(p, x, dy, column)
-	return map[string][]float32{
-		"forward": y.data, "infer": inferred, "inputGradient": recomputed.data,
-		"gradient of parameters": gradient.params, "gradient of inputs": dx.data,
-	}
-}
-
 // The functions twin... compute in float64 what the package computes in float32. They go
 // number by number and share no arithmetic with the package. Gradients are central
 // differences of their losses.
