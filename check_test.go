@@ -166,64 +166,54 @@ func checkOne(text []byte) error {
 	return err
 }
 
-// A corruption puts a wrong value in the place of a value of a case.
-type corruption struct {
-	path    string // the place, such as in.M[0]
-	value   any    // the right value
-	instead any    // the wrong one
-	put     func(any)
+// A place is where a case has a value.
+type place struct {
+	path  string // such as in.M[0]
+	value any
+	put   func(any) // puts another value there
 }
 
-// corruptions returns corruptions of the value at a place, and of every value inside it.
-func corruptions(path string, value any, put func(any)) (found []corruption) {
-	corrupt := func(instead any) {
-		found = append(found, corruption{path: path, value: value, instead: instead, put: put})
-	}
-	corrupt("a word")
-	corrupt([]any{value})
+// placesIn returns the place of a value, and the places of all values inside it.
+func placesIn(path string, value any, put func(any)) []place {
+	found := []place{{path, value, put}}
 	switch v := value.(type) {
-	case float64:
-		if strings.HasPrefix(path, "out") {
-			corrupt(v + 1e-4*(1+math.Abs(v)))
-			corrupt(nil)
-		}
 	case []any:
-		corrupt([]any{})
-		corrupt(append(slices.Clone(v), v[0]))
-		corrupt(v[1:])
 		for i, x := range v {
 			putElement := func(x any) { v[i] = x }
-			found = append(found, corruptions(at(path, i), x, putElement)...)
+			found = append(found, placesIn(at(path, i), x, putElement)...)
 		}
 	case object:
-		more := maps.Clone(v)
-		more["more"] = 1.0
-		corrupt(more)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			// A null counts as absent. "output" is a tanh, without which small numbers hardly differ.
-			if v[key] == nil || key == "output" {
-				continue
-			}
-			less := maps.Clone(v)
-			delete(less, key)
-			corrupt(less)
-			found = append(found, corruptions(path+"."+key, v[key], setter(v, key))...)
+			putValue := func(x any) { v[key] = x }
+			found = append(found, placesIn(path+"."+key, v[key], putValue)...)
 		}
 	}
 	return found
 }
 
-// setter returns a function that sets a key of an object.
-func setter(o object, key string) func(any) { return func(x any) { o[key] = x } }
-
 // anyLength names lists whose length may be wrong, because the code reads only some elements.
 var anyLength = []string{"td-target in.q_target", "td-target-networks in.critics", "td-target-clipped in.critics",
 	"her in.achieved_next", "achievable in.q_mean"}
 
-// changesOnlyLength reports whether a corruption gives a list of anyLength other elements.
-func (c corruption) changesOnlyLength(e *equation) bool {
-	list, _ := c.instead.([]any)
-	return len(list) > 0 && slices.Contains(anyLength, e.name+" "+c.path)
+// wrongValues returns values that Check has to notice at a place. A null counts as absent, so
+// there none is wrong. "output" is a tanh, without which small numbers hardly differ.
+func (p place) wrongValues(e *equation) []any {
+	if p.value == nil || p.path == "in.output" {
+		return nil
+	}
+	wrong := []any{"a word", []any{p.value}, nil}
+	switch v := p.value.(type) {
+	case float64:
+		if strings.HasPrefix(p.path, "out") {
+			wrong = append(wrong, v+1e-4*(1+math.Abs(v)))
+		}
+	case []any:
+		wrong = append(wrong, []any{})
+		if !slices.Contains(anyLength, e.name+" "+p.path) {
+			wrong = append(wrong, append(slices.Clone(v), v[0]), v[1:])
+		}
+	}
+	return wrong
 }
 
 // caseFails reports whether Check would refuse a case, or find another result.
@@ -233,7 +223,8 @@ func caseFails(e *equation, c object) bool {
 	return new(CheckResult).check(e, &one) != nil
 }
 
-// Check notices every corruption of a file. Another number at a single place of "in" may
+// Check notices a value of another kind, a list of another length, a value that is missing and
+// a result that is another number, wherever they are in a file. Another number at a single place of "in" may
 // change no result, for example as the weight of a unit that is off. But for each key of "in"
 // another number is noticed at one place at least.
 func TestCheckCatches(t *testing.T) {
@@ -245,7 +236,8 @@ func TestCheckCatches(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			decides := map[string]bool{} // for keys of "in": whether another number is noticed
 			for _, c := range goldenVectors(t, e.name)["cases"].([]any) {
-				corruptCase(t, &e, c.(object), decides)
+				corruptCase(t, &e, c.(object), "in", decides)
+				corruptCase(t, &e, c.(object), "out", decides)
 			}
 			for key, noticed := range decides {
 				if !noticed {
@@ -256,28 +248,30 @@ func TestCheckCatches(t *testing.T) {
 	}
 }
 
-// corruptCase reports the corruptions of a case that are not noticed, and adds to decides.
-func corruptCase(t *testing.T, e *equation, c object, decides map[string]bool) {
-	const tried = 0.03 // of the corruptions inside lists, which are many
+// corruptCase reports the wrong values in a part of a case, "in" or "out", that are not noticed,
+// and adds to decides.
+func corruptCase(t *testing.T, e *equation, c object, part string, decides map[string]bool) {
+	const tried = 0.03 // of the wrong values inside lists, which are many
 	rng := seeded(1, 0)
-	in := corruptions("in", c["in"], setter(c, "in"))
-	out := corruptions("out", c["out"], setter(c, "out"))
-	for _, corrupted := range slices.Concat(in, out) {
-		key, _, inList := strings.Cut(corrupted.path, "[")
-		number, isNumber := corrupted.value.(float64)
-		if isNumber && strings.HasPrefix(key, "in") && !decides[key] {
-			corrupted.put(2*number + 1) // a whole number stays whole
+	put := func(x any) { c[part] = x }
+	for _, p := range placesIn(part, c[part], put) {
+		key, _, inList := strings.Cut(p.path, "[")
+		number, isNumber := p.value.(float64)
+		if isNumber && part == "in" && !decides[key] {
+			p.put(2*number + 1) // a whole number stays whole
 			decides[key] = caseFails(e, c)
-			corrupted.put(number)
+			p.put(number)
 		}
-		if corrupted.changesOnlyLength(e) || inList && rng.Float64() >= tried {
-			continue
+		for _, wrong := range p.wrongValues(e) {
+			if inList && rng.Float64() >= tried {
+				continue
+			}
+			p.put(wrong)
+			if !caseFails(e, c) {
+				t.Errorf("case %s: %.99s in place of %s: not noticed", c["name"], toJSON(wrong), p.path)
+			}
+			p.put(p.value)
 		}
-		corrupted.put(corrupted.instead)
-		if !caseFails(e, c) {
-			t.Errorf("case %s: %.99s in place of %s: not noticed", c["name"], toJSON(corrupted.instead), corrupted.path)
-		}
-		corrupted.put(corrupted.value)
 	}
 }
 
@@ -330,6 +324,7 @@ func TestCheckErrors(t *testing.T) {
 
 		// The case.
 		{`"gamma"`, `"Gamma"`, `case "a": in: there is no gamma`},
+		{`"gamma"`, `"M[1]": 1, "gamma"`, `case "a": in: the name "M[1]" would be read as a place`},
 		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in.c is unknown, or one too many`},
 		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: there is no gamma`},
 		{`"gamma": 0.5`, `"gamma": []`, `case "a": in.gamma is an empty list`},
@@ -375,44 +370,24 @@ func TestCheckErrors(t *testing.T) {
 // in a panic.
 func TestCheckForeignNumbers(t *testing.T) {
 	for _, test := range []struct {
-		equation string
-		change   func(in object)
-		want     string // a part of the error
+		equation, path string
+		foreign        float64 // in that place of the first case
+		want           string  // a part of the error
 	}{
-		{
-			equation: "update",
-			change:   func(in object) { in["steps"].([]any)[0].(object)["r"].([]any)[0] = -0.5 },
-			want:     "in.steps[0].r has -0.5, want 0 or -1",
-		},
-		{
-			equation: "uncertainty-goal",
-			change: func(in object) {
-				in["ask"] = "desired"
-				in["desired"].([]any)[0] = 1e13
-			},
-			want: "number 0 of the desired is 1e+13",
-		},
-		{
-			equation: "update",
-			change:   func(in object) { in["steps"].([]any)[1].(object)["g"] = 5.0 },
-			want:     "in.steps[1].g is no list",
-		},
-		{
-			equation: "td-target",
-			change:   func(in object) { in["q_target[1]"] = []any{1.0} },
-			want:     `the name "q_target[1]" would be read as a place`,
-		},
-		{
-			equation: "per",
-			change:   func(in object) { in["priority"].([]any)[0] = 0.0 },
-			want:     "in.priority has 0, want numbers above 0",
-		},
+		{"update", "in.steps[0].r[0]", -0.5, "in.steps[0].r has -0.5, want 0 or -1"},
+		{"update", "in.steps[1].g", 5, "in.steps[1].g is no list"},
+		{"uncertainty-goal", "in.desired[0]", 1e13, "number 0 of the desired is 1e+13"},
+		{"per", "in.priority[0]", 0, "in.priority has 0, want numbers above 0"},
 	} {
 		file := goldenVectors(t, test.equation)
-		test.change(file["cases"].([]any)[0].(object)["in"].(object))
-		err := fmt.Sprint(checkOne(toJSON(file)))
-		if !strings.Contains(err, test.want) || strings.Contains(err, "\n") {
-			t.Errorf("%s: error %v, want one line with %q", test.equation, err, test.want)
+		in := file["cases"].([]any)[0].(object)["in"]
+		for _, p := range placesIn("in", in, nil) {
+			if p.path == test.path {
+				p.put(test.foreign)
+			}
+		}
+		if err := fmt.Sprint(checkOne(toJSON(file))); !strings.Contains(err, test.want) {
+			t.Errorf("%v in place of %s: error %v, want %q", test.foreign, test.path, err, test.want)
 		}
 	}
 }
