@@ -364,100 +364,64 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// A disturber calls the agent's methods within its training, also those that are refused
-// there. It notes the places from which it calls.
-type disturber struct {
-	*testing.T
-	agent *Agent
-	saved []byte // a state of the agent
-	tried map[string]bool
-}
-
-// try calls the methods that would change training. All are refused.
-func (d *disturber) try(where string) {
-	d.tried[where] = true
-	o := TrainOptions{Steps: d.agent.Steps(), EvalEvery: 1, Rollouts: 1}
+// callWithin calls methods of an agent in training: those that answer questions, and those that
+// would change the training, which are refused. saved is a state of the agent.
+func callWithin(t *testing.T, a *Agent, saved []byte) {
+	t.Helper()
+	state := a.State()
+	s := [][]float64{state.Observation}
+	g := [][]float64{state.Desired}
+	a.Act(s[0], g[0])
+	a.Value(s, g)
+	a.Uncertainty(s, g, uint64(a.Steps()))
+	a.Survey(s[0], g[0], s, g, 3)
+	o := TrainOptions{Steps: a.Steps(), EvalEvery: 1, Rollouts: 1}
 	for call, err := range map[string]error{
-		"UnmarshalBinary": d.agent.UnmarshalBinary(d.saved),
-		"SetCurriculum":   d.agent.SetCurriculum(d),
-		"Train":           d.agent.Train(d.Context(), new(lineEnv), new(lineEnv), o),
+		"UnmarshalBinary": a.UnmarshalBinary(saved),
+		"SetCurriculum":   a.SetCurriculum(curriculumFunc(ownHER)),
+		"Train":           a.Train(t.Context(), new(lineEnv), new(lineEnv), o),
 	} {
 		if err != errTraining {
-			d.Errorf("%s within %s: error %v", call, where, err)
+			t.Errorf("%s within training: error %v", call, err)
 		}
 	}
 }
 
-// ask calls the methods that answer questions, and MarshalBinary, which is refused within a
-// step.
-func (d *disturber) ask(observation, goal []float64) {
-	s := [][]float64{observation}
-	g := [][]float64{goal}
-	d.agent.Act(observation, goal)
-	d.agent.Value(s, g)
-	d.agent.Uncertainty(s, g, uint64(d.agent.Steps()))
-	d.agent.Survey(observation, goal, s, g, 3)
-	if _, err := d.agent.MarshalBinary(); err != errHalfway {
-		d.Errorf("a checkpoint within a step: error %v", err)
-	}
-}
-
-// env returns an environment that calls try in each of three methods. It also asks the agent,
-// and overwrites actions. whose says what it is for.
-func (d *disturber) env(whose string) *lineEnv {
-	return &lineEnv{
-		onReset: func(*lineEnv) { d.try(whose + " Reset") },
-		onStep: func(_ *lineEnv, action []float64) {
-			d.try(whose + " Step")
-			action[0] = 77
-		},
-		onReward: func(e *lineEnv, achieved, desired []float64, r float64) float64 {
-			d.try(whose + " Reward")
-			d.ask([]float64{e.at, e.speed, e.start}, desired)
-			return r
-		},
-	}
-}
-
-// NextGoal makes the disturber a curriculum, which sets HER's goals.
-func (d *disturber) NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
-	d.try("NextGoal")
-	return ownHER(a, first, rng)
-}
-
-// Within training, environments, hooks and a curriculum may ask the agent, overwrite an
-// action and evaluate. None of this changes the run. A call that would change it is refused,
-// wherever it is made.
+// Within training, an environment, a hook and a curriculum may ask the agent, overwrite an
+// action and evaluate. None of this changes the run. A call that would change it is refused.
 func TestWithinTraining(t *testing.T) {
 	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
-	p := tiny(Beyond(), "")
-	sizes := new(lineEnv).Sizes()
-	undisturbed := newAgent(t, p, sizes, 1)
+	undisturbed := lineAgent(t)
 	undisturbed.SetCurriculum(curriculumFunc(ownHER))
 	train(t, undisturbed, new(lineEnv), new(lineEnv), o)
 
-	a := newAgent(t, p, sizes, 1)
-	d := &disturber{T: t, agent: a, saved: marshal(t, a), tried: map[string]bool{}}
-	a.SetCurriculum(d)
-	env := d.env("training's")
-	o.AfterEvaluation = func(Evaluation) error {
-		d.try("AfterEvaluation")
-		return nil
+	a := lineAgent(t)
+	saved := marshal(t, a)
+	a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
+		callWithin(t, a, saved)
+		return ownHER(a, first, rng)
+	}))
+	env := &lineEnv{
+		onStep: func(_ *lineEnv, action []float64) { action[0] = 77 },
+		onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 {
+			callWithin(t, a, saved)
+			if _, err := a.MarshalBinary(); err != errHalfway {
+				t.Errorf("a checkpoint within a step: error %v", err)
+			}
+			return r
+		},
 	}
 	o.AfterStep = func() error {
-		d.try("AfterStep")
+		callWithin(t, a, saved)
 		if _, err := a.Evaluate(env, 1, 1); err != errTwoInstances {
 			t.Errorf("an evaluation in the environment of training: error %v", err)
 		}
 		_, err := a.Evaluate(new(lineEnv), 1, 1)
 		return err
 	}
-	train(t, a, env, d.env("evaluation's"), o)
+	train(t, a, env, new(lineEnv), o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
-	if len(d.tried) != 9 {
-		t.Errorf("tried within %v, want three methods of each environment, NextGoal and two hooks", d.tried)
-	}
-	if err := a.SetCurriculum(d); err != nil {
+	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil {
 		t.Errorf("after training a curriculum is refused: %v", err)
 	}
 }
