@@ -514,25 +514,6 @@ func heldActions(actions []float64) (held [6]string) {
 	return held
 }
 
-// Only a short step with the held action ends the holding.
-func TestRandomActionHeldOn(t *testing.T) {
-	a := scriptedAgent(t, "Curriculum=her RandomActionHeld=0.5")
-	trainScripted(t, a, away(), 55, nil)
-	h := a.explorer.(*heldExplorer)
-	for _, test := range []struct {
-		taken bool // whether the latest step took the held action
-		holds bool // whether the action is held after that step
-	}{{taken: false, holds: true}, {taken: true, holds: false}} {
-		h.holding = true
-		h.taken = test.taken
-		h.stride = 1e9 // all steps are short beside it
-		h.afterStep(a)
-		if h.holding != test.holds {
-			t.Errorf("a short step takes the held action: %t; it is held after that: %t, want %t", test.taken, h.holding, test.holds)
-		}
-	}
-}
-
 // As long as MEGA chooses the goals, a random action has MEGA's probability: 0.1 more for each
 // step of the episode at its goal.
 func TestRandomActionOfMEGA(t *testing.T) {
@@ -684,26 +665,6 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
 }
 
-// State returns what the environment answered. The desired goal is the one of the episode's
-// first step.
-func TestHistory(t *testing.T) {
-	var states []State
-	a := newMazeAgent(t, tiny(Beyond(), ""), 2)
-	trainTo(t, a, 60, func() error {
-		states = append(states, a.State())
-		return nil
-	})
-	for i, s := range states {
-		episodeStart := i / 10 * 10
-		want := State{
-			Observation: a.replay.nextObservation.at(i),
-			Achieved:    a.replay.nextAchieved.at(i),
-			Desired:     states[episodeStart].Desired,
-		}
-		checkEqual(t, fmt.Sprintf("after step %d", i+1), want, s)
-	}
-}
-
 // HER sets one goal an episode. The goal counts as reached once, however long the agent stays
 // there. Achieved and Observation tell where a step began.
 func TestHistoryOfHER(t *testing.T) {
@@ -716,6 +677,8 @@ func TestHistoryOfHER(t *testing.T) {
 	}
 	checkEqual(t, "goals", [][]float64{{0}, {0}, {0}}, a.Goals(0, 25))
 	checkEqual(t, "goals of the second episode", [][]float64{{0}}, a.Goals(1, 11))
+	last := State{Observation: []float64{0.5}, Achieved: []float64{0}, Desired: []float64{0}}
+	checkEqual(t, "state after the last step", last, a.State())
 	achieved := [][]float64{a.Achieved(1), a.Achieved(11), a.Achieved(25)}
 	checkEqual(t, "achieved where a step began", [][]float64{{2}, {2}, {0}}, achieved)
 	observed := [][]float64{a.Observation(1), a.Observation(25)}

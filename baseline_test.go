@@ -229,7 +229,8 @@ const nothingMoves = "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1 "
 // the noise of all rows and then the pair M.
 func TestAuthorsTargets(t *testing.T) {
 	const deviation, largest = 0.2, 0.5 // of the noise
-	a, _ := walked(t, tiny(Authors(), nothingMoves), 50)
+	const enough = "Batch=500"          // rows for noise beyond the limit, and for actions beyond their bounds
+	a, _ := walked(t, tiny(Authors(), nothingMoves+enough), 50)
 	moveTargets(a)
 	pcg := *a.learning.pcg // a copy, from before the update
 	learning := stream{rand.New(&pcg), &pcg}
@@ -256,16 +257,23 @@ func TestAuthorsTargets(t *testing.T) {
 }
 
 // The stride of a held action is a moving average of the lengths of steps. A step counts for
-// 2 % of it.
+// 2 % of it. Only a short step with the held action ends the holding.
 func TestHeldStride(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "RandomActionHeld=0.5"), 15)
 	from := a.replay.achieved.at(14)                          // where the latest step began
 	copy(a.achieved, []float64{from[0] + 0.3, from[1] - 0.4}) // a step of length 0.5
 	h := a.explorer.(*heldExplorer)
-	h.stride = 1
-	h.afterStep(a)
-	if want := 0.98*1 + 0.02*0.5; math.Abs(h.stride-want) > 1e-12 {
-		t.Errorf("held actions: after a step of length 0.5 the stride 1 becomes %v, want %v", h.stride, want)
+	for _, taken := range []bool{false, true} { // whether this step took the held action
+		h.stride = 2 // the step is shorter than half of it
+		h.holding = true
+		h.taken = taken
+		h.afterStep(a)
+		if want := 0.98*2 + 0.02*0.5; math.Abs(h.stride-want) > 1e-12 {
+			t.Errorf("held actions: after a step of length 0.5 the stride 2 becomes %v, want %v", h.stride, want)
+		}
+		if h.holding == taken {
+			t.Errorf("a short step takes the held action: %t; it is held after that: %t", taken, h.holding)
+		}
 	}
 }
 
@@ -333,23 +341,6 @@ func TestGradientClip(t *testing.T) {
 	(&generalLearner{limit: 1}).clip(nan)
 	if !math.IsNaN(float64(nan[0])) {
 		t.Errorf("the limit turns NaN into %v; it has to stay", nan[0])
-	}
-}
-
-// smooth adds noise of at most 0.5 to an action, and leaves the action in its bounds.
-// TestAuthorsTargets checks the noise's deviation.
-func TestSmooth(t *testing.T) {
-	const n = 1000 // enough for noise beyond the limit, which is 2.5 deviations
-	rng := seeded(1, 0)
-	noise := make([]float32, n) // added to actions of 0
-	smooth(noise, targetNoise, rng)
-	if high := slices.Max(noise); high != 0.5 {
-		t.Errorf("the largest noise is %v, want 0.5", high)
-	}
-	actions := slices.Repeat([]float32{0.9}, n)
-	smooth(actions, targetNoise, rng)
-	if high := slices.Max(actions); high != 1 {
-		t.Errorf("the largest smoothed action is %v, want 1", high)
 	}
 }
 

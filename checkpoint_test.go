@@ -650,13 +650,10 @@ func TestSaveFileErrors(t *testing.T) {
 		file failingFile
 		want error
 	}{
-		{"none", failingFile{}, nil},
-		{"write", failingFile{onWrite: failure}, failure},
 		{"sync", failingFile{onSync: failure}, failure},
 		{"close", failingFile{onClose: failure}, failure},
 		{"no fsync", failingFile{onSync: syscall.EINVAL}, nil},
 		{"no fsync, close", failingFile{onSync: syscall.EINVAL, onClose: failure}, failure},
-		{"write, then sync", failingFile{onWrite: failure, onSync: syscall.EINVAL}, failure},
 	} {
 		if err := writeAndClose(test.file, []byte("data")); err != test.want {
 			t.Errorf("%s: error %v, want %v", test.what, err, test.want)

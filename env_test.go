@@ -113,8 +113,6 @@ var brokenNumbers = []brokenEnv{
 		lineEnv{onSizes: func(*lineEnv) Sizes { return Sizes{3, 0, 2} }}},
 	{"growing", "qta: step 3: environment: Sizes returned {Observation:3 Goal:1 Action:3}, and {Observation:3 Goal:1 Action:2} before",
 		lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
-	{"NaN", "qta: step 0: environment: number 0 of the achieved goal is NaN, allowed are",
-		lineEnv{onState: func(_ *lineEnv, s *State) { s.Achieved[0] = math.NaN() }}},
 	{"large", "qta: step 0: environment: number 0 of the desired goal is -1.1e+12, allowed are",
 		lineEnv{onState: func(_ *lineEnv, s *State) { s.Desired = []float64{-1.1e12} }}},
 	{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
@@ -124,8 +122,6 @@ var brokenNumbers = []brokenEnv{
 var brokenRewards = []brokenEnv{
 	{"bonus", "qta: step 1: environment: Step returned reward 4 and Reward -1; both must be the same, 0 or -1",
 		lineEnv{onReturn: func(_ *lineEnv, r float64) float64 { return r + 5 }}},
-	{"halved", "qta: step 1: environment: Step returned reward -0.5 and Reward -0.5",
-		lineEnv{onReward: func(_ *lineEnv, _, _ []float64, r float64) float64 { return r / 2 }}},
 	{"of the episode's goal", "qta: step 0: environment: Reward is -1 where achieved is desired; it must be 0 there and -1 elsewhere",
 		lineEnv{onReward: func(e *lineEnv, _, d []float64, r float64) float64 {
 			return either(d[0] != e.goal[0], -1, r)
@@ -171,8 +167,6 @@ var brokenActions = []brokenEnv{
 		lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed = 0.01 * e.rng.Float64() }}},
 	{"one component without any", "qta: environment: component 1 of actions has no effect: 20 episodes",
 		lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = 0.1 * a[0] }}},
-	{"that seldom have one", noError,
-		lineEnv{onStep: func(e *lineEnv, a []float64) { e.speed = either(e.start > 0.7 && a[0]+a[1] > 0.5, 0.02, 0.01) }}},
 	{"that have a late one", noError,
 		lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed = either(e.steps < 40, 0, e.speed) }}},
 	{"changed", "qta: step 1: environment: Step changed its action; the slice is the caller",
@@ -194,8 +188,6 @@ var brokenEpisodes = []brokenEnv{
 	{"right", noError, lineEnv{}},
 	{"other chance", "qta: step 0: environment: " + answeredOtherwise,
 		lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * rand.Float64() }}},
-	{"goes on from before", "qta: step 0: environment: " + answeredOtherwise,
-		lineEnv{onReset: func(e *lineEnv) { e.at += 0.01 * float64(e.episodes) }}},
 	{"keeps the goal of an episode broken off", "qta: step 0: environment: " + answeredOtherwise, lineEnv{
 		onReset: func(e *lineEnv) {
 			if e.previousGoal != nil && e.previousSteps < 50 {
