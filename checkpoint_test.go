@@ -650,6 +650,7 @@ func TestSaveFileErrors(t *testing.T) {
 		file failingFile
 		want error
 	}{
+		{"write", failingFile{onWrite: failure}, failure},
 		{"sync", failingFile{onSync: failure}, failure},
 		{"close", failingFile{onClose: failure}, failure},
 		{"no fsync", failingFile{onSync: syscall.EINVAL}, nil},
