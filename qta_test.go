@@ -836,24 +836,8 @@ func TestTargetsFollow(t *testing.T) {
 }
 
 // tens returns an environment whose place after k steps of episode e is 10e+k.
-func tens() *scriptedEnv {
-	return &scriptedEnv{place: func(e, k int) float64 { return float64(10*e + k) }}
-}
-
-// An eventEnv notes calls of its methods.
-type eventEnv struct {
-	*scriptedEnv
-	note func(event string)
-}
-
-func (e eventEnv) Reset(rng *rand.Rand) State {
-	e.note("reset")
-	return e.scriptedEnv.Reset(rng)
-}
-
-func (e eventEnv) Step(action []float64) (State, float64) {
-	e.note("step")
-	return e.scriptedEnv.Step(action)
+func tens(note func(event string)) *scriptedEnv {
+	return &scriptedEnv{note: note, place: func(e, k int) float64 { return float64(10*e + k) }}
 }
 
 // The events of a step have an order. Here the agent reaches each goal in one step. Its first
@@ -866,7 +850,7 @@ func TestStepOrder(t *testing.T) {
 	}
 	a.SetCurriculum(curriculumFunc(whereTheNextStepLeads))
 	r := record(a)
-	train(t, a, eventEnv{tens(), r.note}, eventEnv{tens(), r.note}, TrainOptions{
+	train(t, a, tens(r.note), tens(r.note), TrainOptions{
 		Steps: 4, EvalEvery: 4, Rollouts: 1,
 		AfterEvaluation: func(Evaluation) error {
 			r.note("AfterEvaluation")
@@ -912,9 +896,9 @@ func (run chanceRun) decisions(t *testing.T) map[string]string {
 		heads:         deviating(linear{s: 1, c: 100}),
 	}, run.seed, "InitialSteps=20 LearningStarts=15 Slope=4 Intercept=-1 UncertaintyActions=2 "+run.changes)
 	r := record(a)
-	env := tens()
+	env := tens(nil)
 	env.unused = run.unused
-	train(t, a, env, tens(), TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: 1 + run.rollouts})
+	train(t, a, env, tens(nil), TrainOptions{Steps: 60, EvalEvery: 1, Rollouts: 1 + run.rollouts})
 	var replayed, targets []string
 	for _, rows := range r.minibatches {
 		for _, row := range rows {
