@@ -572,9 +572,7 @@ func TestUncertaintyPolyak(t *testing.T) {
 // The average takes in every update, also where a step has two.
 func TestAverageOfUpdates(t *testing.T) {
 	a, _ := walked(t, tiny(Beyond(), "UncertaintyPolyak=0.9 UpdatesPerStep=2"), 40)
-	if err := a.learner.update(a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.learner.update(a))
 	if n := unwrapped(a.learner).(*movingAverage).updates; n != 2 {
 		t.Errorf("in a step of two updates the average takes in %d", n)
 	}

@@ -109,9 +109,7 @@ func TestOwnDraws(t *testing.T) {
 	vds := a.curriculum.(*vdsCurriculum)
 	learner := learnerOf(a).(*authorsLearner)
 	mustUpdate(t, a)
-	if err := vds.endEpisode(a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, vds.endEpisode(a))
 
 	for _, i := range a.batch.transitions {
 		if i != kept {
@@ -322,9 +320,7 @@ func TestGradientClip(t *testing.T) {
 			t.Errorf("%s: the limit is %v, want %v", learner, l.limit, want)
 		}
 		l.limit = small
-		if err := l.update(a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.update(a))
 		gradients := [][]float32{a.policy.gradient.params}
 		for _, c := range a.pun.critics {
 			gradients = append(gradients, c.gradient.params)
@@ -975,9 +971,7 @@ func vdsEpisode(t *testing.T) (a *Agent, v *vdsCurriculum) {
 		c.q.load(updateNetworks.critics[i].network(3))
 		c.target.load(updateNetworks.targetCritics[i].network(3))
 	}
-	if err := v.endEpisode(a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.endEpisode(a))
 	return a, v
 }
 

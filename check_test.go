@@ -27,9 +27,7 @@ func TestGolden(t *testing.T) {
 	for _, name := range got {
 		t.Run(name, func(t *testing.T) {
 			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, r := range results {
 				if r.Err != nil {
 					t.Error(r.Err)
@@ -112,9 +110,7 @@ type object = map[string]any
 // goldenVectors returns the golden vectors of an equation.
 func goldenVectors(t testing.TB, equation string) (file object) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(readText(t, "testdata/golden/"+equation+".json")), &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(readText(t, "testdata/golden/"+equation+".json")), &file))
 	return file
 }
 
@@ -252,9 +248,7 @@ func inGoodFile(old, new string) []byte { return []byte(strings.Replace(goodFile
 // Check returns the numbers that it compares, and their largest difference.
 func TestCheckCompares(t *testing.T) {
 	results, err := Check(fstest.MapFS{"x.json": {Data: inGoodFile("-0.5, 1]", "-0.500001, 1]")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := (Comparison{Name: "out.y[0]", Vector: -0.500001, Code: -0.5}); results[0].Compared[0] != want {
 		t.Errorf("compared are %+v, want first %+v", results[0].Compared, want)
 	}
@@ -265,9 +259,7 @@ func TestCheckCompares(t *testing.T) {
 
 // A fault in a file of vectors is an error that names the file, and the case and the place.
 func TestCheckErrors(t *testing.T) {
-	if err := checkOne([]byte(goodFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkOne([]byte(goodFile)))
 	// Python writes some whole numbers like this.
 	if err := checkOne(inGoodFile("[1, 0]", "[1.0, 0e0]")); err != nil {
 		t.Error(err)

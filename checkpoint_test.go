@@ -125,17 +125,13 @@ func agentAfter(t testing.TB, p Params, steps int) *Agent {
 func marshal(t testing.TB, from encoding.BinaryMarshaler) []byte {
 	t.Helper()
 	data, err := from.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
 func unmarshal(t testing.TB, data []byte, to encoding.BinaryUnmarshaler) {
 	t.Helper()
-	if err := to.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, to.UnmarshalBinary(data))
 }
 
 // sameState checks that an agent's checkpoint is want.
@@ -503,9 +499,7 @@ func checkBadNumber(t *testing.T, what string, fields savedState, k int, reader 
 func appended(t *testing.T, fields savedState) []byte {
 	t.Helper()
 	b, err := fields.append(nil, spoiledAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 

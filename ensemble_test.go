@@ -48,9 +48,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 func punOf(t *testing.T, a *Agent, p Params) *PUN {
 	t.Helper()
 	u, err := NewPUN(p, a.sizes, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, c := range u.pun.critics {
 		copy(c.params, a.pun.critics[i].params)
 		copy(c.target.params, a.pun.critics[i].target.params)
@@ -65,9 +63,7 @@ func punOf(t *testing.T, a *Agent, p Params) *PUN {
 func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	t.Helper()
 	b := &a.batch
-	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.draw(b, a.sampler, a.curriculum.replayGoal))
 	a.policy.act(a.policy.target, b.next) // writes a'
 	a.pun.heads.targets(a.pun, b, a.learning)
 	goals := tableOf(b.x, 2, 4)
@@ -75,9 +71,7 @@ func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	checkEqual(t, "the PUN's targets, which are to be the agent's", float64s(b.y), y)
 
 	critic, head, err := u.Learn(tableOf(b.x, 0, 2), goals, tableOf(b.x, 4, 6), tableOf(b.sNext, 0, 2), y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantCritic, wantHead := a.pun.learn(b)
 	a.pun.follow()
 	if critic != wantCritic || head != wantHead {
@@ -91,9 +85,7 @@ func learnedPUN(t testing.TB, updates int, seed uint64) *PUN {
 	t.Helper()
 	p := with(leastParams(), "HiddenSize=3 Critics=3") // with three critics M is a choice
 	u, err := NewPUN(p, Sizes{Observation: 2, Action: 1}, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	learnMore(t, u, updates)
 	return u
 }

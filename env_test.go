@@ -545,9 +545,7 @@ func ownRandom(a *Agent, _ bool, rng *rand.Rand) ([]float64, error) {
 func agentWith(t testing.TB, p Params, c Curriculum, steps int) *Agent {
 	t.Helper()
 	a := newMazeAgent(t, p, 1)
-	if err := a.SetCurriculum(c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.SetCurriculum(c))
 	trainTo(t, a, steps, nil)
 	return a
 }
@@ -598,9 +596,7 @@ func TestOwnCurriculumContinues(t *testing.T) {
 		m := mustMaze(t, "1U5")
 		trainError(t, b, m.Env(), m.Env(), TrainOptions{Steps: steps, EvalEvery: 7, Rollouts: 2},
 			"qta: the agent was saved with a curriculum of your own: give it to SetCurriculum")
-		if err := b.SetCurriculum(counting{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SetCurriculum(counting{}))
 		trainTo(t, b, steps, nil)
 		sameState(t, what, want, b)
 	}

@@ -97,9 +97,7 @@ func TestGoalChoice(t *testing.T) {
 func TestVeryFirstGoal(t *testing.T) {
 	a := scriptedAgent(t, "InitialSteps=0")
 	a.enterState(stateAt(3))
-	if err := a.setGoal(true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.setGoal(true))
 	a.enterState(stateAt(4))
 	if a.goal[0] != 3 {
 		t.Errorf("the goal is %v, want a copy of where the agent stood, 3", a.goal)
@@ -189,9 +187,7 @@ func TestUncertainties(t *testing.T) {
 func nextGoal(t testing.TB, a *Agent, first bool) []float64 {
 	t.Helper()
 	goal, err := a.curriculum.goal(a, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return goal
 }
 

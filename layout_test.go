@@ -35,9 +35,7 @@ func functionsOf(t *testing.T, pattern string) (functions []function, comments m
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {
 		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		comments[path] = file.Doc.Text()
 		for _, declared := range file.Decls {
 			d, ok := declared.(*ast.FuncDecl)
@@ -175,17 +173,13 @@ func checkTypes(t *testing.T) *checkedPackage {
 			continue
 		}
 		f, err := parser.ParseFile(p.files, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files = append(files, f)
 	}
 	config := types.Config{Importer: importer.ForCompiler(p.files, "source", nil)}
 	var err error
 	p.Package, err = config.Check("qta", p.files, files, &types.Info{Uses: p.uses})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -379,17 +373,13 @@ func TestVendoredExample(t *testing.T) {
 func readText(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
 func writeFile(t *testing.T, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(name, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, data, 0o666))
 }
 
 // A module is a Go module of somebody else, in a directory.
@@ -400,9 +390,7 @@ type module struct {
 
 func (m module) write(name, text string) {
 	path := filepath.Join(m.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		m.Fatal(err)
-	}
+	must(m, os.MkdirAll(filepath.Dir(path), 0o777))
 	writeFile(m.T, path, []byte(text))
 }
 
@@ -451,9 +439,7 @@ func TestVendorModule(t *testing.T) {
 	needProgram(t, "go")
 	needProgram(t, "sh")
 	root, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := module{t, t.TempDir()}
 	m.write("go.mod", "module scratch\n\ngo 1.25.0\n")
 	m.write("main.go", readText(t, lineExample))
@@ -471,9 +457,7 @@ func TestVendorModule(t *testing.T) {
 	// From here on there is no other copy than the vendored one.
 	vendored := globNames(filepath.Join(m.dir, "vendor", "*"))
 	checkEqual(t, "the directory vendor", []string{"modules.txt", "qta"}, vendored)
-	if err := os.RemoveAll(filepath.Join(m.dir, "third_party")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(m.dir, "third_party")))
 	program := filepath.Join(m.dir, "line.exe")
 	m.run("CGO_ENABLED=0", "go", "build", "-o", program, ".")
 	got := m.run("", program)

@@ -13,9 +13,7 @@ import (
 func mustMaze(t testing.TB, name string) *Maze {
 	t.Helper()
 	m, err := NewMaze(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -315,9 +313,7 @@ func TestPathLength(t *testing.T) {
 		"S....\n.....\n.....\n.....\n....G": 6, // 4.2 √2; with half side 0.35 it would be 7
 	} {
 		m, err := ParseMaze(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := m.PathLength(); got != want {
 			t.Errorf("%q: path length %d, want %d to the farthest point of a region of half side 0.3", text, got, want)
 		}
@@ -337,9 +333,7 @@ func TestHops(t *testing.T) {
 		{"S..#.\n.#.#G\n...#.\n##...", 3},
 	} {
 		m, err := ParseMaze(test.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := m.Hops(test.perCell)
 		if got.Rows != m.Rows()*test.perCell || got.Cols != m.Cols()*test.perCell || got.PerCell != test.perCell {
 			t.Fatalf("%d points per cell: the lattice is %d by %d\n%s", test.perCell, got.Rows, got.Cols, m)

@@ -196,6 +196,14 @@ func randomRows(rng *rand.Rand, rows, cols int) [][]float64 {
 // seeded returns a generator of random numbers. The two numbers decide what it gives.
 func seeded(a, b uint64) *rand.Rand { return rand.New(rand.NewPCG(a, b)) }
 
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // checkEqual compares what a test wants with what it got.
 func checkEqual(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()

@@ -22,18 +22,14 @@ var update = flag.Bool("update", false, "rewrite what the tests derive from the 
 func newAgent(t testing.TB, p Params, s Sizes, seed uint64) *Agent {
 	t.Helper()
 	a, err := NewAgent(p, s, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
 // train trains an agent and fails the test on an error.
 func train(t testing.TB, a *Agent, env, evaluation Env, o TrainOptions) {
 	t.Helper()
-	if err := a.Train(t.Context(), env, evaluation, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Train(t.Context(), env, evaluation, o))
 }
 
 // The same seed gives the same state, to the byte, with any number of threads. The batch is so
@@ -104,9 +100,7 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 // mustUpdate makes one update.
 func mustUpdate(t testing.TB, a *Agent) {
 	t.Helper()
-	if err := a.update(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.update())
 }
 
 // poison writes a NaN into each of an agent's networks whose name begins with prefix, or +Inf
@@ -507,9 +501,7 @@ func writeDigests(t *testing.T) {
 		t.Fatal("this machine has no kernel that computes the fused digests")
 	}
 	data, err := json.MarshalIndent(d, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, digestsFile, append(data, '\n'))
 }
 
@@ -545,9 +537,7 @@ func TestDigests(t *testing.T) {
 		return
 	}
 	var want digests
-	if err := json.Unmarshal([]byte(readText(t, digestsFile)), &want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(readText(t, digestsFile)), &want))
 	if want.Version != Version {
 		t.Errorf("%s is of version %s, this is %s; run: %s", digestsFile, want.Version, Version, updateDigests)
 	}
@@ -750,9 +740,7 @@ func TestLog(t *testing.T) {
 		want.GoalsReached = 6
 		want.Return = -5 // of five steps, none of which ends at the goal, 0
 		got, err := a.Evaluate(successes(0), 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkEqual(t, changes+": a row of the log, with the policy's loss for its own action in s",
 			want, got, cmpopts.EquateApprox(1e-5, 0))
 	}

@@ -35,9 +35,7 @@ func TestPrioritizedDraws(t *testing.T) {
 		heads := deviating(linear{c: test.given})
 		a := linearAgent(t, linearNetworks{heads: heads}, 1, "Replay=per")
 		remember(a, []float64{0, 1, 2})
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
+		mustUpdate(t, a)
 		priorities := prioritiesOf(a)
 		priorities.set(0, 3) // set here: the largest that updates have given stays
 		priorities.set(1, 1)
@@ -58,9 +56,7 @@ func TestWeights(t *testing.T) {
 		for i := range 12 {
 			prioritiesOf(a).set(i, float64(i+1))
 		}
-		if err := a.update(); err != nil {
-			t.Fatal(err)
-		}
+		mustUpdate(t, a)
 	}
 	for n, rows := range r.minibatches {
 		got := each(rows, func(row recordedRow) float64 { return row.w })

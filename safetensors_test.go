@@ -19,9 +19,7 @@ import (
 func networksOf(t testing.TB, a *Agent) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.WriteSafetensors(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.WriteSafetensors(&b))
 	return b.Bytes()
 }
 
