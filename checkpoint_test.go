@@ -294,21 +294,14 @@ func savedKinds(t *testing.T) (agent, pun *savedKind) {
 // refuses checks that data is refused as damaged, with an error of one line that contains want.
 func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string) {
 	t.Helper()
-	if err := k.refusal(t, what, data, want); errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("%s: error %q means another format, want damage", what, err)
-	}
-}
-
-// refusal checks that data is refused, with an error of one line that contains want. It
-// returns the error.
-func (k *savedKind) refusal(t *testing.T, what string, data []byte, want string) error {
-	t.Helper()
 	err := k.into.UnmarshalBinary(data)
 	text := fmt.Sprint(err)
 	if !strings.HasPrefix(text, "qta: ") || !strings.Contains(text, want) || strings.Contains(text, "\n") {
 		t.Errorf("%s: error %q, want one line with %q", what, text, want)
 	}
-	return err
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%s: error %q means another format, want damage", what, text)
+	}
 }
 
 // A checkpoint that does not name a parameter is older than the parameter. The parameter then has
@@ -382,8 +375,9 @@ func TestCheckpointHeader(t *testing.T) {
 		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
 			data := k.resealed(t, string(rune(checkpointFormat)), string(rune(other))) // the format's first byte
 			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
-			if err := k.refusal(t, "another format", data, want); !errors.Is(err, errors.ErrUnsupported) {
-				t.Errorf("error %q means damage, want another format", err)
+			err := k.into.UnmarshalBinary(data)
+			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one of another format with %q", err, want)
 			}
 		}
 		k.refuses(t, "an unknown field", k.resealed(t, `"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
@@ -580,7 +574,6 @@ func TestSaveFile(t *testing.T) {
 		{"before the renaming", older, newer, 5},
 		{"after it", newer, nil, 8},
 		{"a file that is cut off", newer[:99], nil, 0},
-		{"an empty file", []byte{}, nil, 0},
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
 		if test.saved != nil {
@@ -602,7 +595,6 @@ func TestSaveFile(t *testing.T) {
 			t.Errorf("%s: after the next save the files are %v, want one", test.what, entries)
 		}
 	}
-	failsToLoad(t, "a device", os.DevNull)
 }
 
 // If a checkpoint cannot be written, the one before stays and nothing else is left.

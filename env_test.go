@@ -368,36 +368,29 @@ func TestScaledMistakes(t *testing.T) {
 	mustPanic(t, "an infinite distance", func() { Scaled(one, nil, [][2]float64{{-math.MaxFloat64, math.MaxFloat64}}) })
 }
 
-// toScaled converts a number to the units of a pair, and fromScaled back from them.
-func toScaled(x float64, pair [2]float64) float64 {
-	return rescale([]float64{x}, [][2]float64{pair}, false)[0]
-}
-
-func fromScaled(x float64, pair [2]float64) float64 {
-	return rescale([]float64{x}, [][2]float64{pair}, true)[0]
+// scaledOnce converts a number to the units of a pair, or back from them.
+func scaledOnce(x float64, pair [2]float64, back bool) float64 {
+	return rescale([]float64{x}, [][2]float64{pair}, back)[0]
 }
 
 // Scaled divides by the least power of two that is no less than half of a pair's distance,
 // and subtracts a middle that lies far from zero.
 func TestScaledUnits(t *testing.T) {
-	for _, test := range []struct {
-		pair    [2]float64
-		x, want float64
-	}{
-		{[2]float64{-1, 1}, 1, 1},
-		{[2]float64{-4, 4}, 4, 1},
-		{[2]float64{-4.1, 4.1}, 4.1, 4.1 / 8},
-		{[2]float64{-3, 3}, 3, 3. / 4},
-		{[2]float64{-180, 180}, 90, 90. / 256},
-		{[2]float64{0, 1}, 1, 2},
-		{[2]float64{0, 2000}, 2000, 2000. / 1024},
-		{[2]float64{2, 4}, 4, 1},
-		{[2]float64{1000, 1002}, 1002, 1},
-		{[2]float64{-1002, -1000}, -1002, -1},
-		{[2]float64{1000, 1000.5}, 1000.5, 1},
+	for _, test := range []struct{ low, high, x, want float64 }{
+		{-1, 1, 1, 1},
+		{-4, 4, 4, 1},
+		{-4.1, 4.1, 4.1, 4.1 / 8},
+		{-3, 3, 3, 3. / 4},
+		{-180, 180, 90, 90. / 256},
+		{0, 1, 1, 2},
+		{0, 2000, 2000, 2000. / 1024},
+		{2, 4, 4, 1},
+		{1000, 1002, 1002, 1},
+		{-1002, -1000, -1002, -1},
+		{1000, 1000.5, 1000.5, 1},
 	} {
-		if got := toScaled(test.x, test.pair); got != test.want {
-			t.Errorf("%v of %v is %v, want %v", test.x, test.pair, got, test.want)
+		if got := scaledOnce(test.x, [2]float64{test.low, test.high}, false); got != test.want {
+			t.Errorf("%v of %v to %v is %v, want %v", test.x, test.low, test.high, got, test.want)
 		}
 	}
 }
@@ -417,8 +410,8 @@ func TestScaledExactly(t *testing.T) {
 		if rng.IntN(10) == 0 && pair[0] < 0 && pair[1] > 0 {
 			x = 1e-300 // a sum with the middle would lose this number
 		}
-		scaled := toScaled(x, pair)
-		if back := fromScaled(scaled, pair); back != x || math.Abs(scaled) > 3 {
+		scaled := scaledOnce(x, pair, false)
+		if back := scaledOnce(scaled, pair, true); back != x || math.Abs(scaled) > 3 {
 			t.Fatalf("%v of %v is %v, and scaled back %v", x, pair, scaled, back)
 		}
 	}
