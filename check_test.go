@@ -45,10 +45,7 @@ func TestGoldenEnters(t *testing.T) {
 		t.Skip("with -short: it builds the tests once more, to see what they cover")
 	}
 	program := filepath.Join(t.TempDir(), "covered")
-	text, err := exec.Command(needProgram(t, "go"), "test", "-c", "-cover", "-o", program, ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	outputOf(t, exec.Command(needProgram(t, "go"), "test", "-c", "-cover", "-o", program, "."))
 	functions, comments := functionsOf(t, "*.go")
 	entered := map[string]map[string]bool{} // by kind of vectors
 	for _, e := range equations {
@@ -83,10 +80,7 @@ func TestGoldenEnters(t *testing.T) {
 func enteredBy(t *testing.T, program, kind string, functions []function) map[string]bool {
 	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
-	text, err := exec.Command(program, "-test.run", "^TestGolden$/^"+kind+".json$", "-test.coverprofile", profile).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	outputOf(t, exec.Command(program, "-test.run", "^TestGolden$/^"+kind+".json$", "-test.coverprofile", profile))
 	names := map[string]bool{}
 	for line := range strings.Lines(readText(t, profile)) {
 		// qta/pun.go:20.1,25.2 3 1 means that 3 statements, from line 20, column 1, to line 25,
@@ -420,6 +414,16 @@ func needProgram(t *testing.T, names ...string) string {
 	return ""
 }
 
+// outputOf runs a command and returns its output. An error of it stops the test.
+func outputOf(t *testing.T, c *exec.Cmd) string {
+	t.Helper()
+	text, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", c, err, text)
+	}
+	return string(text)
+}
+
 // The reader in testdata/README.md accepts a golden vector, and refuses a changed one.
 func TestKitReader(t *testing.T) {
 	python := needProgram(t, "python3")
@@ -431,11 +435,8 @@ func TestKitReader(t *testing.T) {
 	file["cases"] = append(file["cases"].([]any), changed)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "per-beta.json"), toJSON(file))
-	got, err := exec.Command(python, "-c", block, dir).CombinedOutput()
-	const want = "per-beta schedule holds\nper-beta schedule DIFFERS\n"
-	if err != nil || string(got) != want {
-		t.Errorf("error %v and output\n%swant\n%s", err, got, want)
-	}
+	got := outputOf(t, exec.Command(python, "-c", block, dir))
+	checkEqual(t, "the reader's output", "per-beta schedule holds\nper-beta schedule DIFFERS\n", got)
 }
 
 // The forward passes of testdata, in Python and in C, give the action of [Agent.Act]. They
@@ -447,10 +448,7 @@ func TestKitForward(t *testing.T) {
 	t.Run("Python", func(t *testing.T) { compareForward(t, needProgram(t, "python3"), "testdata/forward.py") })
 	t.Run("C", func(t *testing.T) {
 		binary := filepath.Join(t.TempDir(), "forward")
-		compile := exec.Command(needProgram(t, "cc", "gcc"), "-o", binary, "testdata/forward.c", "-lm")
-		if text, err := compile.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		outputOf(t, exec.Command(needProgram(t, "cc", "gcc"), "-o", binary, "testdata/forward.c", "-lm"))
 		compareForward(t, binary)
 	})
 }

@@ -403,11 +403,7 @@ func (m module) run(environment string, command ...string) string {
 	cmd.Dir = m.dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOMODCACHE="+filepath.Join(m.dir, "none"), "GOWORK=off", "GOFLAGS=", "GOOS=", "GOARCH=")
 	cmd.Env = append(cmd.Env, strings.Fields(environment)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		m.Fatalf("%s %v: %v\n%s", environment, cmd, err, out)
-	}
-	return string(out)
+	return outputOf(m.T, cmd)
 }
 
 // vectorsTest is a test that runs the golden vectors.

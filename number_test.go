@@ -225,11 +225,7 @@ func fusedLines(t *testing.T, target, what string) (lines []string) {
 	t.Helper()
 	c := exec.Command(needProgram(t, "go"), "build", "-gcflags=-S", what)
 	c.Env = slices.Concat(os.Environ(), strings.Fields(target), []string{"GOOS=linux", "CGO_ENABLED=0"})
-	text, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", c, err, text)
-	}
-	for _, m := range fusedInstruction.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range fusedInstruction.FindAllStringSubmatch(outputOf(t, c), -1) {
 		lines = append(lines, m[1])
 	}
 	return lines

@@ -3,7 +3,6 @@ package qta
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -159,20 +158,9 @@ func TestNumericError(t *testing.T) {
 				return nil
 			},
 		})
-		var e *NumericError
-		if !errors.As(err, &e) {
-			t.Errorf("%s poisoned, %s: error %v", test.poisoned, test.changes, err)
-			continue
-		}
-		if e.Network != test.network || e.Step != test.step || finite(e.Value) {
-			t.Errorf("%s poisoned, %s: error %+v, want one of %s at step %d",
-				test.poisoned, test.changes, e, test.network, test.step)
-		}
-		text := fmt.Sprintf("qta: step %d: %s: %v is not finite; a smaller learning rate may help, "+
-			"or smaller numbers in the environment", e.Step, e.Network, e.Value)
-		if err.Error() != text {
-			t.Errorf("error text %q, want %q", err, text)
-		}
+		what := test.poisoned + " poisoned, " + test.changes
+		namesNumber(t, what, test.network, test.step, err)
+		checkBegins(t, what, fmt.Sprint(err), fmt.Sprintf("qta: step %d: %s: ", test.step, test.network))
 	}
 }
 

@@ -79,10 +79,7 @@ func TestWriteSafetensorsErrors(t *testing.T) {
 		t.Errorf("error %v, want the writer's, %v", err, full)
 	}
 	a.pun.critics[1].params[2] = float32(math.Inf(1))
-	var numeric *NumericError
-	if err := a.WriteSafetensors(io.Discard); !errors.As(err, &numeric) || numeric.Network != "critic 2" {
-		t.Errorf("a number of critic 2 is infinite: error %v, want one that names the critic", err)
-	}
+	namesNumber(t, "written", "critic 2", 3, a.WriteSafetensors(io.Discard))
 }
 
 // testdata/networks.py reads an agent's networks and gives the agent's answers.
@@ -139,12 +136,6 @@ func askPython(t *testing.T, a *Agent, observations, goals, actions [][]float64)
 		"goals":        goals,
 		"actions":      slices.Repeat([][][]float64{actions}, len(goals)),
 	}))
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	if err := json.Unmarshal(text, &answers); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must(t, json.Unmarshal([]byte(outputOf(t, cmd)), &answers))
 	return answers
 }
