@@ -137,9 +137,7 @@ func TestSolved(t *testing.T) {
 			if step >= test.solved {
 				solved = test.solved
 			}
-			if a.SolvedAt() != solved {
-				t.Errorf("%+v: after step %d solved at %d, want %d", test, step, a.SolvedAt(), solved)
-			}
+			checkEqual(t, fmt.Sprintf("%+v: solved, after step %d, at", test, step), solved, a.SolvedAt())
 			want := decays{}
 			if test.learner == "authors" && solved > 0 && step > solved {
 				want = decays{critic: 1e-9, head: 2.5e-10} // of the authors' code
@@ -310,13 +308,10 @@ func TestHooks(t *testing.T) {
 			return nil
 		}
 		checkStep := func() error {
-			if want := updatesAfter(a.step, p); a.updates != want {
-				t.Errorf("%s: after step %d there are %d updates, want %d", changes, a.step, a.updates, want)
-			}
+			checkEqual(t, fmt.Sprintf("%s: updates after step %d", changes, a.step), updatesAfter(a.step, p), a.updates)
 			shown := int(a.goalScale.count) - 1 // the count begins at 1
-			if want := a.step / p.Horizon * p.NormalizerDraws; shown != want {
-				t.Errorf("%s: after step %d the normalizers have seen %d goals, want %d", changes, a.step, shown, want)
-			}
+			checkEqual(t, fmt.Sprintf("%s: goals that the normalizers have seen after step %d", changes, a.step),
+				a.step/p.Horizon*p.NormalizerDraws, shown)
 			return nil
 		}
 		o := TrainOptions{Steps: 45, EvalEvery: 7, Rollouts: 2, AfterEvaluation: stopAt28, AfterStep: checkStep}
@@ -376,9 +371,7 @@ func TestRandomActions(t *testing.T) {
 			}
 			return 1 + float64(step)
 		}}
-		if got := whoActs(t, a, env); got != test.acts {
-			t.Errorf("%s: the steps are %v, want %v", test.what, got, test.acts)
-		}
+		checkEqual(t, test.what+": who acts in the steps", test.acts, whoActs(t, a, env))
 	}
 }
 
@@ -429,9 +422,7 @@ func TestFirstGoalDesired(t *testing.T) {
 			if a.step >= 10*found {
 				want = 10 * found
 			}
-			if a.FoundAt() != want {
-				t.Errorf("found at %d after step %d, want %d", a.FoundAt(), a.step, want)
-			}
+			checkEqual(t, fmt.Sprintf("found, after step %d, at", a.step), want, a.FoundAt())
 			return nil
 		})
 		first := 0 // how many first goals are the environment's
@@ -496,9 +487,7 @@ func TestRandomActionHeld(t *testing.T) {
 		env := &scriptedEnv{place: func(_, step int) float64 { return places[step] }}
 		trainScripted(t, a, env, 60, nil)
 		actions := a.replay.action.data
-		if got := heldActions(actions); got != want {
-			t.Errorf("RandomActionHeld %v: the steps are %v, want %v", fraction, got, want)
-		}
+		checkEqual(t, fmt.Sprintf("RandomActionHeld %v: the steps", fraction), want, heldActions(actions))
 		for episode := 1; episode < 6; episode++ {
 			last := actions[10*episode+9]
 			if slices.Contains(actions[:10*episode], last) {
@@ -697,9 +686,7 @@ func TestGoalReachedByLastStep(t *testing.T) {
 			t.Errorf("step %d: %d goals set, %d reached, want %d and %d", a.step, a.goalsSet, a.goalsReached, set, reached)
 		}
 		atGoal := a.step == 10
-		if a.reached != atGoal {
-			t.Errorf("step %d: the goal has been reached: %t, want %t", a.step, a.reached, atGoal)
-		}
+		checkEqual(t, fmt.Sprintf("step %d: whether the goal has been reached", a.step), atGoal, a.reached)
 		return nil
 	})
 }

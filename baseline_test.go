@@ -87,9 +87,8 @@ func TestTargetEvery(t *testing.T) {
 					continue
 				}
 				due := update%every == 0
-				if moved := !slices.Equal(before[name], params); moved != due {
-					t.Errorf("%s: update %d moves the %s: %t, want %t", learner, update, name, moved, due)
-				}
+				moved := !slices.Equal(before[name], params)
+				checkEqual(t, fmt.Sprintf("%s: whether update %d moves the %s", learner, update, name), due, moved)
 			}
 			before = after
 		}
@@ -316,9 +315,7 @@ func TestGradientClip(t *testing.T) {
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
 		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
 		l := learnerOf(a).(*generalLearner)
-		if l.limit != want {
-			t.Errorf("%s: the limit is %v, want %v", learner, l.limit, want)
-		}
+		checkEqual(t, learner+": the limit", want, l.limit)
 		l.limit = small
 		must(t, l.update(a))
 		gradients := [][]float32{a.policy.gradient.params}
@@ -583,14 +580,10 @@ func TestMEGADensity(t *testing.T) {
 		mean, deviation := moments(column)
 		nearNumber(t, "mean", d.mean[c], mean)
 		nearNumber(t, "deviation, with a floor added", d.std[c], deviation+1e-4)
-		if want := (points[c] - d.mean[c]) / d.std[c]; d.points[c] != want {
-			t.Errorf("coordinate %d is standardized to %v, want %v", c, d.points[c], want)
-		}
+		checkEqual(t, fmt.Sprintf("coordinate %d, standardized", c), (points[c]-d.mean[c])/d.std[c], d.points[c])
 	}
 	const bandwidth = 0.1
-	if got, want := d.log(points[:3]), logDensity(d.points, d.points[:3], bandwidth); got != want {
-		t.Errorf("log density %v at the first point, want %v", got, want)
-	}
+	checkEqual(t, "log density at the first point", logDensity(d.points, d.points[:3], bandwidth), d.log(points[:3]))
 
 	d.fit([]float64{0, 0, 1, 1}, 2)
 	far := d.log([]float64{100, 100})
@@ -617,9 +610,8 @@ func TestLeastDense(t *testing.T) {
 		{"none is within reach", list{3, 1, 2}, list{-7, -6, -5}, 2},
 		{"one without density is out of reach", list{math.Inf(-1), -5}, list{-9, 0}, 1},
 	} {
-		if got := leastDense(test.densities, test.q, cutoff); got != test.want {
-			t.Errorf("%s: log densities %v, values %v: candidate %d, want %d", test.what, test.densities, test.q, got, test.want)
-		}
+		what := fmt.Sprintf("%s: log densities %v, values %v: the candidate", test.what, test.densities, test.q)
+		checkEqual(t, what, test.want, leastDense(test.densities, test.q, cutoff))
 	}
 }
 
@@ -695,9 +687,8 @@ func TestMEGAGoal(t *testing.T) {
 			q = append(q, naiveMeanValue(a, g))
 			densities = append(densities, m.density.log(g))
 		}
-		if best := m.candidates[leastDense(densities, q, m.cutoff.value)]; !slices.Equal(goal, best) {
-			t.Errorf("with cutoff %v the goal is %v, want %v", m.cutoff.value, goal, best)
-		}
+		best := m.candidates[leastDense(densities, q, m.cutoff.value)]
+		checkEqual(t, fmt.Sprintf("with cutoff %v the goal", m.cutoff.value), best, goal)
 		// At the next choice about half of the candidates are within reach.
 		median := slices.Sorted(slices.Values(q))[len(q)/2]
 		m.cutoff.value = median
@@ -735,9 +726,7 @@ func TestMEGAWindow(t *testing.T) {
 			t.Errorf("after a success the window %v is %v, want %v; %d steps at the goal remain, want 0",
 				test.window, m.outcomes, test.want, m.stepsAtGoal)
 		}
-		if moves := m.cutoff.value != -3; moves != test.moves {
-			t.Errorf("window %v moves the cutoff: %t, want %t", test.window, moves, test.moves)
-		}
+		checkEqual(t, fmt.Sprintf("whether window %v moves the cutoff", test.window), test.moves, m.cutoff.value != -3)
 		least := math.Inf(1)
 		for _, g := range m.candidates {
 			least = math.Min(least, naiveMeanValue(a, g))
@@ -766,9 +755,7 @@ func TestMEGACandidates(t *testing.T) {
 	}
 	checkDraws(t, "MEGA's candidates", drawn, alike(0, 20))
 	checkDraws(t, "MEGA's first candidates", drawnFirst, alike(0, 20))
-	if len(drawn) != choices*100 {
-		t.Errorf("MEGA's candidates are %d in %d choices, want 100 each", len(drawn), choices)
-	}
+	checkEqual(t, "the number of MEGA's candidates, 100 in each choice", choices*100, len(drawn))
 	if !slices.Equal(before, otherStreams()) {
 		t.Error("MEGA's candidates are drawn by another stream than that of goals")
 	}
@@ -785,9 +772,7 @@ func TestMEGADensityLags(t *testing.T) {
 		a := numberedAgent(t, test.n)
 		d := &a.curriculum.(*megaCurriculum).density
 		goal := nextGoal(t, a, true)
-		if n := len(d.points); n != 10_000 {
-			t.Errorf("the density has %d points, want 10,000", n)
-		}
+		checkEqual(t, "the number of the density's points", 10_000, len(d.points))
 		points := each(d.points, func(z float64) float64 { return math.Round(z*d.std[0] + d.mean[0]) })
 		checkDraws(t, fmt.Sprintf("%d transitions: the density's points", test.n), points, alike(0, test.fitted))
 		if test.n > episode && goal[0] < float64(test.n-episode) {
@@ -804,9 +789,8 @@ func TestMEGAReplayGoal(t *testing.T) {
 	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // in each episode
 	for _, i := range []int{0, 7, 21} {
 		a.params.HindsightRatio = 0
-		if got := a.curriculum.replayGoal(a, i)[0]; got != float64(-1-i) {
-			t.Errorf("no hindsight: the goal of transition %d is %v, want the one pursued", i, got)
-		}
+		pursued := float64(-1 - i)
+		checkEqual(t, fmt.Sprintf("no hindsight: the goal of transition %d", i), pursued, a.curriculum.replayGoal(a, i)[0])
 		a.params.HindsightRatio = 4
 		end := min(i/5*5+5, n) // of the transition's episode
 		future := alike(i, end)
@@ -869,9 +853,7 @@ func TestMEGASuccess(t *testing.T) {
 		const begun = 21 // the step in which the third episode appends the second one's outcome
 		trainScripted(t, a, env, begun, nil)
 		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
-		if got := a.replay.goal.data[:20]; !slices.Equal(got, want) {
-			t.Errorf("the goals are %v, want %v", got, want)
-		}
+		checkEqual(t, "the goals", want, a.replay.goal.data[:20])
 		outcomes := a.curriculum.(*megaCurriculum).outcomes
 		if want := []bool{false, test.success}; !slices.Equal(outcomes, want) {
 			t.Errorf("at the goal in steps %v of 10: successes %v, want %v", test.at, outcomes, want)
@@ -985,9 +967,7 @@ func TestVDSLearns(t *testing.T) {
 	const members, updates, rows = 3, 100, 1000
 	a, v := vdsEpisode(t)
 	b := &v.batch // the latest minibatch, of the last member
-	if len(b.transitions) != rows {
-		t.Errorf("minibatches of %d, want %d", len(b.transitions), rows)
-	}
+	checkEqual(t, "the rows of a minibatch", rows, len(b.transitions))
 	if n := a.env.(*scriptedEnv).rewards; n != members*updates*rows {
 		t.Errorf("%d rewards for three members with %d minibatches each", n, updates)
 	}

@@ -21,9 +21,7 @@ func TestGolden(t *testing.T) {
 	got := globNames("testdata/golden/*.json")
 	want := each(equations, func(e equation) string { return e.name + ".json" })
 	slices.Sort(want)
-	if !slices.Equal(want, got) {
-		t.Errorf("testdata/golden has the files %v, want one of each equation, %v", got, want)
-	}
+	checkEqual(t, "the files of testdata/golden, one of each equation", want, got)
 	for _, name := range got {
 		t.Run(name, func(t *testing.T) {
 			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
@@ -243,9 +241,8 @@ func inGoodFile(old, new string) []byte { return []byte(strings.Replace(goodFile
 func TestCheckCompares(t *testing.T) {
 	results, err := Check(fstest.MapFS{"x.json": {Data: inGoodFile("-0.5, 1]", "-0.500001, 1]")}})
 	must(t, err)
-	if want := (Comparison{Name: "out.y[0]", Vector: -0.500001, Code: -0.5}); results[0].Compared[0] != want {
-		t.Errorf("compared are %+v, want first %+v", results[0].Compared, want)
-	}
+	first := Comparison{Name: "out.y[0]", Vector: -0.500001, Code: -0.5}
+	checkEqual(t, "what is compared first", first, results[0].Compared[0])
 	if want := 1e-6 / (1 + 0.500001); math.Abs(results[0].Worst-want) > 1e-12 {
 		t.Errorf("the worst difference is %v, want %v", results[0].Worst, want)
 	}

@@ -167,9 +167,7 @@ func TestCheckpointContinues(t *testing.T) {
 					t.Fatalf("from step %d to the next", step)
 				}
 			}
-			if got := used.workers.n; got != 2 {
-				t.Errorf("%d threads after UnmarshalBinary, want 2 as before", got)
-			}
+			checkEqual(t, "threads after UnmarshalBinary, as before", 2, used.workers.n)
 		})
 	}
 }
@@ -214,9 +212,7 @@ func askEverything(t *testing.T, a *Agent) {
 	}
 	checkEqual(t, fmt.Sprintf("step %d: a second answer", a.Steps()), ask(), ask())
 	const nothing = "{[] [] [] []} [] []" // a survey has four lists
-	if got := fmt.Sprint(aboutPoints(nil)...); got != nothing {
-		t.Errorf("step %d: the answers about no points are %s, want %s", a.Steps(), got, nothing)
-	}
+	checkEqual(t, fmt.Sprintf("step %d: the answers about no points", a.Steps()), nothing, fmt.Sprint(aboutPoints(nil)...))
 }
 
 // A checkpoint keeps what only a later part of a run sets, and what the user attached.
@@ -248,12 +244,8 @@ func TestCheckpointKeeps(t *testing.T) {
 	if want, got := kept(a), kept(b); !reflect.DeepEqual(want, got) {
 		t.Errorf("loaded are %v, want %v", got, want)
 	}
-	if got := string(b.Attachment()); got != note {
-		t.Errorf("the attachment is %q, want %q", got, note)
-	}
-	if got := b.SolvedAt(); got != solvedAt {
-		t.Errorf("the maze was solved at step %d, want %d, by the log", got, solvedAt)
-	}
+	checkEqual(t, "the attachment", note, string(b.Attachment()))
+	checkEqual(t, "the step of the solution, by the log", solvedAt, b.SolvedAt())
 }
 
 // A saveable has checkpoints: it is an agent or a PUN.
@@ -310,9 +302,7 @@ func TestCheckpointWithoutParameter(t *testing.T) {
 	agent, _ := savedKinds(t)
 	var a Agent
 	unmarshal(t, agent.resealed(t, `"Threshold":-1.6,`, ""), &a)
-	if got := a.Params().Threshold; got != Paper().Threshold {
-		t.Errorf("Threshold, which the checkpoint lacks, is %v, want %v", got, Paper().Threshold)
-	}
+	checkEqual(t, "Threshold, which the checkpoint lacks", Paper().Threshold, a.Params().Threshold)
 }
 
 // headerLength returns the bytes of a checkpoint that say how long its header is. The magic
@@ -552,9 +542,7 @@ func failsToLoad(t *testing.T, what, path string) {
 	}
 	_, found := os.Lstat(path)
 	want := found != nil
-	if got := errors.Is(err, fs.ErrNotExist); got != want {
-		t.Errorf("%s: error %v says that the file is missing: %t, want %t", what, err, got, want)
-	}
+	checkEqual(t, what+": whether the error says that the file is missing", want, errors.Is(err, fs.ErrNotExist))
 }
 
 // Each row has files that a crash during a save can leave. A whole checkpoint at the path is

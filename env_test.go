@@ -453,9 +453,7 @@ func TestFirstJump(t *testing.T) {
 			now[k] = []float64{1000, was[k][1] + difference}
 		}
 		step, number := FirstJump(was, now)
-		if step != test.want[0] || number != test.want[1] {
-			t.Errorf("%s: the first jump is at step %d in number %d, want %v", test.what, step, number, test.want)
-		}
+		checkEqual(t, test.what+": step and number of the first jump", test.want, [2]int{step, number})
 	}
 	if step, _ := FirstJump(nil, nil); step != -1 {
 		t.Errorf("without a step there is a jump at step %d", step)

@@ -44,9 +44,8 @@ func TestEquation2(t *testing.T) {
 func TestEquation3(t *testing.T) {
 	for ρ, want := range map[float64][]float32{0: {4, 4}, 0.75: {7, -2}, 1: {8, -4}} {
 		target := []float32{8, -4}
-		if Polyak(target, []float32{4, 4}, ρ); !slices.Equal(target, want) {
-			t.Errorf("Equation 3: ρ = %v: %v, want %v", ρ, target, want)
-		}
+		Polyak(target, []float32{4, 4}, ρ)
+		checkEqual(t, fmt.Sprintf("Equation 3: ρ = %v", ρ), want, target)
 	}
 }
 
@@ -65,9 +64,8 @@ func TestEquation5(t *testing.T) {
 	u := make([]float64, 2)
 	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
 	checkEqual(t, "Equation 5: deviations", []float64{(1 + math.Sqrt(12)) / 2, 0}, u, nearly)
-	if HeadDeviation(u, [][]float32{{1, 2, 3, 4}}, 2); !slices.Equal(u, []float64{0, 0}) {
-		t.Errorf("Equation 5: one head deviates from itself by %v, want 0", u)
-	}
+	HeadDeviation(u, [][]float32{{1, 2, 3, 4}}, 2)
+	checkEqual(t, "Equation 5: deviations of one head from itself", []float64{0, 0}, u)
 }
 
 // It tests QTA, the scaling.
@@ -118,9 +116,7 @@ func TestThreshold(t *testing.T) {
 // It tests QTA, hindsight.
 func TestHindsight(t *testing.T) {
 	for u, want := range map[float64]int{0: 2, 0.24: 2, 0.25: 3, 0.5: 4, 0.75: 5, 0.99: 5} {
-		if got := futureStep(2, 6, u); got != want {
-			t.Errorf("hindsight: futureStep(2, 6, %v) = %d, want %d", u, got, want)
-		}
+		checkEqual(t, fmt.Sprintf("hindsight: futureStep(2, 6, %v)", u), want, futureStep(2, 6, u))
 	}
 }
 

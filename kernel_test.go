@@ -425,9 +425,7 @@ func checkRuns(t *testing.T, threads, processors int) {
 	w := newWorkers(threads)
 	defer w.resize(1)
 	runtime.GOMAXPROCS(processors)
-	if want := max(1, threads); w.n != want {
-		t.Errorf("newWorkers(%d) has %d threads, want %d", threads, w.n, want)
-	}
+	checkEqual(t, fmt.Sprintf("the threads of newWorkers(%d)", threads), max(1, threads), w.n)
 
 	c := make(counter, 100)
 	for run := range runs {
@@ -436,10 +434,8 @@ func checkRuns(t *testing.T, threads, processors int) {
 		}
 		w.run(c, len(c), inline)
 	}
-	if want := slices.Repeat(counter{runs}, len(c)); !slices.Equal(want, c) {
-		t.Errorf("%d threads on %d processors: runs that did each element (-want +got):\n%s",
-			threads, processors, cmp.Diff(want, c))
-	}
+	what := fmt.Sprintf("%d threads on %d processors: runs that did each element", threads, processors)
+	checkEqual(t, what, slices.Repeat(counter{runs}, len(c)), c)
 }
 
 // A parts is a task that counts its parts.

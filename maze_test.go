@@ -204,9 +204,8 @@ func TestMazeReward(t *testing.T) {
 		{0.21, 0.279}:  0,
 		{0.21, -0.281}: -1,
 	} {
-		if got := env.Reward([]float64{away[0], 2 + away[1]}, []float64{0, 2}); got != want {
-			t.Errorf("the reward %v away is %v, want %v", away, got, want)
-		}
+		got := env.Reward([]float64{away[0], 2 + away[1]}, []float64{0, 2})
+		checkEqual(t, fmt.Sprintf("the reward %v away", away), want, got)
 	}
 }
 
@@ -295,12 +294,8 @@ func TestPathLength(t *testing.T) {
 	}
 	for name, want := range wants {
 		m := mustMaze(t, name)
-		if got := m.PathLength(); got != want {
-			t.Errorf("%s: path length %d, want %d", name, got, want)
-		}
-		if farthest := slices.Max(m.Hops(10).Hops); farthest != want {
-			t.Errorf("%s: the farthest point is %d steps away, want %d", name, farthest, want)
-		}
+		checkEqual(t, name+": path length", want, m.PathLength())
+		checkEqual(t, name+": steps to the farthest point", want, slices.Max(m.Hops(10).Hops))
 	}
 	for text, want := range map[string]int{
 		"SG":                                2, // 1.2 to the right
@@ -314,9 +309,8 @@ func TestPathLength(t *testing.T) {
 	} {
 		m, err := ParseMaze(text)
 		must(t, err)
-		if got := m.PathLength(); got != want {
-			t.Errorf("%q: path length %d, want %d to the farthest point of a region of half side 0.3", text, got, want)
-		}
+		what := fmt.Sprintf("%q: path length to the farthest point of a region of half side 0.3", text)
+		checkEqual(t, what, want, m.PathLength())
 	}
 }
 

@@ -166,9 +166,7 @@ func TestIntervals(t *testing.T) {
 		{"[-0.9,1.9e0]", map[float64]bool{-1: false, 2: false}},
 	} {
 		for x, want := range test.inside {
-			if got := inInterval(x, test.interval); got != want {
-				t.Errorf("%v lies in %s: %t, want %t", x, test.interval, got, want)
-			}
+			checkEqual(t, fmt.Sprintf("whether %v lies in %s", x, test.interval), want, inInterval(x, test.interval))
 		}
 	}
 }

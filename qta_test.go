@@ -920,8 +920,7 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		slices.Sort(moved)
-		if got := strings.Join(moved, " "); got != test.moved {
-			t.Errorf("%s: the chance of %q changes, want that of %q: each purpose has its own stream", test.what, got, test.moved)
-		}
+		checkEqual(t, test.what+": each purpose has its own stream; the purposes whose chance changes",
+			test.moved, strings.Join(moved, " "))
 	}
 }
