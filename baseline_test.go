@@ -151,23 +151,6 @@ func TestAuthorsHeadBatch(t *testing.T) {
 	checkFrequency(t, "authors' heads: the running episode's transition", draws, updates*len(b.transitions), 1./5)
 }
 
-// If the critics' minibatch cannot be drawn, an update of the authors' learner ends there.
-func TestAuthorsDrawErrors(t *testing.T) {
-	a, _ := walked(t, tiny(Authors(), ""), 40)
-	a.env = &lineEnv{onReward: func(*lineEnv, []float64, []float64, float64) float64 { return 0.5 }}
-	err := a.update()
-	var broken *EnvError
-	if !errors.As(err, &broken) {
-		t.Errorf("error %v, want an EnvError: a reward is neither 0 nor -1", err)
-	}
-	if b := learnerOf(a).(*authorsLearner).headBatch; b.r != nil {
-		t.Error("the heads' minibatch is drawn after an error in the critics' minibatch")
-	}
-	if a.updates != 0 {
-		t.Error("an update without minibatches is counted")
-	}
-}
-
 // An update of the authors' learner moves the critics first. Then it moves their targets, the
 // heads, the policy, and the policy's target.
 func TestAuthorsOrder(t *testing.T) {

@@ -253,15 +253,16 @@ func badState(change func(e *lineEnv, s *State)) *lineEnv { return &lineEnv{onSt
 // is wrong, in the environment of training or of the evaluation. After an error within a step
 // the agent can neither be saved nor train on.
 func TestTrainErrors(t *testing.T) {
-	for _, test := range append(brokenTrainings(), brokenEvaluations()...) {
-		o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
-		a := lineAgent(t)
-		trainError(t, a, test.env, test.evaluation, o, test.want)
-		if _, err := a.MarshalBinary(); err != errHalfway {
-			t.Errorf("%s: saved within a step: error %v", test.want, err)
-		}
-		if err := a.Train(t.Context(), new(lineEnv), new(lineEnv), o); err != errHalfway {
-			t.Errorf("%s: trained on within a step: error %v", test.want, err)
+	o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
+	for _, learner := range []string{"paper", "authors"} {
+		for _, test := range append(brokenTrainings(), brokenEvaluations()...) {
+			a := newAgent(t, tiny(Beyond(), "Learner="+learner), new(lineEnv).Sizes(), 1)
+			trainError(t, a, test.env, test.evaluation, o, test.want)
+			if _, err := a.MarshalBinary(); err != errHalfway {
+				t.Errorf("%s: saved within a step: error %v", test.want, err)
+			}
+			// Now Train refuses, whatever the environment is.
+			trainError(t, a, new(lineEnv), new(lineEnv), o, errHalfway.Error())
 		}
 	}
 }
