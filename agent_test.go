@@ -227,9 +227,8 @@ func TestEvaluateActs(t *testing.T) {
 	const horizon, rollouts = 10, 4
 	a := scriptedAgent(t, fmt.Sprint("Horizon=", horizon))
 	env := atGoal([][]int{{}, {2}, {8, 9, 10}, {}})
-	if _, err := a.Evaluate(env, rollouts, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.Evaluate(env, rollouts, 1)
+	must(t, err)
 	if env.resets != rollouts || len(env.actions) != rollouts*horizon {
 		t.Fatalf("%d resets and %d steps in %d rollouts of %d", env.resets, len(env.actions), rollouts, horizon)
 	}
@@ -246,9 +245,8 @@ func TestEvaluateActs(t *testing.T) {
 func TestEvaluateChance(t *testing.T) {
 	chance := func(seed uint64) []float64 {
 		env := atGoal(make([][]int, 3))
-		if _, err := scriptedAgent(t, "").Evaluate(env, 3, seed); err != nil {
-			t.Fatal(err)
-		}
+		_, err := scriptedAgent(t, "").Evaluate(env, 3, seed)
+		must(t, err)
 		return env.chance
 	}
 	five := chance(5)
@@ -528,9 +526,8 @@ func TestRandomActionOfMEGA(t *testing.T) {
 		return nil
 	})
 	a.params.RandomActionReached = 0.75
-	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil || e.probability(a) != 0.75 {
-		t.Errorf("with a curriculum of its user's: probability %v, want 0.75, error %v", e.probability(a), err)
-	}
+	must(t, a.SetCurriculum(curriculumFunc(ownHER)))
+	checkEqual(t, "with a curriculum of its user's: the probability", 0.75, e.probability(a))
 }
 
 // Before the first update the average equals the critics and heads. In the first 1/(1-ρ)

@@ -100,9 +100,8 @@ func learnMore(t testing.TB, u *PUN, updates int) {
 		actions := randomRows(rng, n, 1)
 		next := randomRows(rng, n, 2)
 		y := u.Targets(make([]float64, n), next, nil, randomRows(rng, n, 1))
-		if _, _, err := u.Learn(observations, nil, actions, next, y); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := u.Learn(observations, nil, actions, next, y)
+		must(t, err)
 	}
 }
 

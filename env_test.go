@@ -238,9 +238,7 @@ func TestCheckEnvMazes(t *testing.T) {
 	for _, name := range []string{"4x5", "3x9", "1U5", "5U5"} {
 		checkBegins(t, name, envProblem(mustMaze(t, name).Env()), noError)
 	}
-	if err := CheckEnv(&lineEnv{}, 1, seeded(1, 2)); err != nil {
-		t.Errorf("a horizon of 1: %v", err)
-	}
+	must(t, CheckEnv(&lineEnv{}, 1, seeded(1, 2))) // a horizon of 1
 	mustPanic(t, "a horizon of 0", func() { CheckEnv(&lineEnv{}, 0, seeded(1, 2)) })
 }
 
@@ -357,10 +355,7 @@ func TestScaledMistakes(t *testing.T) {
 	twice := Scaled(Scaled(one, nil, nil), nil, nil)
 	for _, env := range []Env{one, Scaled(one, nil, nil)} {
 		a := newAgent(t, Small(), one.Sizes(), 1)
-		err := a.Train(t.Context(), twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1})
-		if err != errTwoInstances {
-			t.Errorf("one instance to train and to evaluate in: error %v, want %v", err, errTwoInstances)
-		}
+		trainError(t, a, twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1}, errTwoInstances.Error())
 	}
 	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
 	mustPanic(t, "an infinite distance", func() { Scaled(one, nil, [][2]float64{{-math.MaxFloat64, math.MaxFloat64}}) })
@@ -485,9 +480,7 @@ func TestRounding(t *testing.T) {
 		return a.Train(t.Context(), chaotic(factor), chaotic(1), o)
 	}
 
-	if err := goOn(1 - 1e-15); err != nil {
-		t.Fatalf("rounded differently: error %v", err)
-	}
+	must(t, goOn(1-1e-15)) // rounded differently
 	stored := a.replay.nextAchieved.at(interrupted - 1)
 	continued := a.replay.achieved.at(interrupted)
 	if math.Abs(stored[0]-continued[0]) < 1e-6 {

@@ -183,9 +183,8 @@ func TestSet(t *testing.T) {
 		{"PriorityBetaSteps", "1e9", "1000000000"},
 	} {
 		p := Paper()
-		if err := p.Set(test.name, test.text); err != nil || p.Value(test.name) != test.want {
-			t.Errorf("Set(%s, %s): %s, error %v", test.name, test.text, p.Value(test.name), err)
-		}
+		must(t, p.Set(test.name, test.text))
+		checkEqual(t, fmt.Sprintf("Set(%s, %s)", test.name, test.text), test.want, p.Value(test.name))
 	}
 	for _, test := range []struct{ name, text, want string }{
 		{"Btach", "1", `qta: unknown parameter "Btach"; "qta params" lists them`},

@@ -404,9 +404,7 @@ func TestWithinTraining(t *testing.T) {
 	}
 	train(t, a, env, new(lineEnv), o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
-	if err := a.SetCurriculum(curriculumFunc(ownHER)); err != nil {
-		t.Errorf("after training a curriculum is refused: %v", err)
-	}
+	must(t, a.SetCurriculum(curriculumFunc(ownHER))) // after training it is not refused
 }
 
 // Evaluate refuses no rollouts and other sizes. An action that is not a number ends it.
