@@ -603,21 +603,27 @@ func TestSurvey(t *testing.T) {
 			Value:       each(goals, func(g []float64) float64 { return a.Value([][]float64{start}, [][]float64{g})[0] }),
 			Uncertainty: a.Uncertainty(observations, asked, a.seed),
 			Probability: make([]float64, n),
-			Samples:     got.Samples, // compared below
+			Samples:     got.Samples, // which checkSamples compares
 		}
 		GoalProbabilities(want.Probability, want.Uncertainty, a.params.Slope, a.params.Intercept)
 		checkEqual(t, name, want, got)
-		counts := make([]int, n) // of samples
-		for _, k := range got.Samples {
-			counts[k]++
-		}
-		for k, probability := range got.Probability {
-			checkFrequency(t, fmt.Sprintf("%s: samples of point %d", name, k), counts[k], samples, probability)
-		}
+		checkSamples(t, name, got)
 		a.step = 1
 		if slices.Equal(a.Survey(start, desired, observations, goals, samples).Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
 		}
+	}
+}
+
+// checkSamples checks that a survey has drawn its samples by the probabilities.
+func checkSamples(t *testing.T, what string, s Survey) {
+	t.Helper()
+	counts := make([]int, len(s.Probability))
+	for _, k := range s.Samples {
+		counts[k]++
+	}
+	for k, p := range s.Probability {
+		checkFrequency(t, fmt.Sprintf("%s: samples of point %d", what, k), counts[k], len(s.Samples), p)
 	}
 }
 
