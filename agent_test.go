@@ -137,7 +137,7 @@ func TestSolved(t *testing.T) {
 			if step >= test.solved {
 				solved = test.solved
 			}
-			checkEqual(t, fmt.Sprintf("%+v: solved, after step %d, at", test, step), solved, a.SolvedAt())
+			checkEqual(t, solved, a.SolvedAt(), "%+v: solved, after step %d, at", test, step)
 			want := decays{}
 			if test.learner == "authors" && solved > 0 && step > solved {
 				want = decays{critic: 1e-9, head: 2.5e-10} // of the authors' code
@@ -217,7 +217,7 @@ func TestEvaluateTells(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.what, err)
 		}
-		checkEqual(t, test.what, test.want, got)
+		checkEqual(t, test.want, got, "%s", test.what)
 	}
 }
 
@@ -306,10 +306,10 @@ func TestHooks(t *testing.T) {
 			return nil
 		}
 		checkStep := func() error {
-			checkEqual(t, fmt.Sprintf("%s: updates after step %d", changes, a.step), updatesAfter(a.step, p), a.updates)
+			checkEqual(t, updatesAfter(a.step, p), a.updates, "%s: updates after step %d", changes, a.step)
 			shown := int(a.goalScale.count) - 1 // the count begins at 1
-			checkEqual(t, fmt.Sprintf("%s: goals that the normalizers have seen after step %d", changes, a.step),
-				a.step/p.Horizon*p.NormalizerDraws, shown)
+			checkEqual(t, a.step/p.Horizon*p.NormalizerDraws, shown,
+				"%s: goals that the normalizers have seen after step %d", changes, a.step)
 			return nil
 		}
 		o := TrainOptions{Steps: 45, EvalEvery: 7, Rollouts: 2, AfterEvaluation: stopAt28, AfterStep: checkStep}
@@ -369,7 +369,7 @@ func TestRandomActions(t *testing.T) {
 			}
 			return 1 + float64(step)
 		}}
-		checkEqual(t, test.what+": who acts in the steps", test.acts, whoActs(t, a, env))
+		checkEqual(t, test.acts, whoActs(t, a, env), "%s: who acts in the steps", test.what)
 	}
 }
 
@@ -420,7 +420,7 @@ func TestFirstGoalDesired(t *testing.T) {
 			if a.step >= 10*found {
 				want = 10 * found
 			}
-			checkEqual(t, fmt.Sprintf("found, after step %d, at", a.step), want, a.FoundAt())
+			checkEqual(t, want, a.FoundAt(), "found, after step %d, at", a.step)
 			return nil
 		})
 		first := 0 // how many first goals are the environment's
@@ -485,7 +485,7 @@ func TestRandomActionHeld(t *testing.T) {
 		env := &scriptedEnv{place: func(_, step int) float64 { return places[step] }}
 		trainScripted(t, a, env, 60, nil)
 		actions := a.replay.action.data
-		checkEqual(t, fmt.Sprintf("RandomActionHeld %v: the steps", fraction), want, heldActions(actions))
+		checkEqual(t, want, heldActions(actions), "RandomActionHeld %v: the steps", fraction)
 		for episode := 1; episode < 6; episode++ {
 			last := actions[10*episode+9]
 			if slices.Contains(actions[:10*episode], last) {
@@ -527,7 +527,7 @@ func TestRandomActionOfMEGA(t *testing.T) {
 	})
 	a.params.RandomActionReached = 0.75
 	must(t, a.SetCurriculum(curriculumFunc(ownHER)))
-	checkEqual(t, "with a curriculum of its user's: the probability", 0.75, e.probability(a))
+	checkEqual(t, 0.75, e.probability(a), "with a curriculum of its user's: the probability")
 }
 
 // Before the first update the average equals the critics and heads. In the first 1/(1-ρ)
@@ -606,7 +606,7 @@ func TestSurvey(t *testing.T) {
 			Samples:     got.Samples, // which checkSamples compares
 		}
 		GoalProbabilities(want.Probability, want.Uncertainty, a.params.Slope, a.params.Intercept)
-		checkEqual(t, name, want, got)
+		checkEqual(t, want, got, "%s", name)
 		checkSamples(t, name, got)
 		a.step = 1
 		if slices.Equal(a.Survey(start, desired, observations, goals, samples).Uncertainty, got.Uncertainty) {
@@ -646,7 +646,7 @@ func TestAskUntrained(t *testing.T) {
 		t.Errorf("uncertainty %v, want above 0", ε)
 	}
 	zeros := State{Observation: make([]float64, 3), Achieved: make([]float64, 1), Desired: make([]float64, 1)}
-	checkEqual(t, "state", zeros, a.State())
+	checkEqual(t, zeros, a.State(), "state")
 	mustPanic(t, "an action toward a short goal", func() { a.Act(s[0], nil) })
 	mustPanic(t, "an action toward a goal that is no number", func() { a.Act(s[0], []float64{math.NaN()}) })
 	mustPanic(t, "one goal too many", func() { a.Value(s, slices.Repeat(g, 2)) })
@@ -664,14 +664,14 @@ func TestHistoryOfHER(t *testing.T) {
 	if a.goalsSet != 3 || a.goalsReached != 3 {
 		t.Errorf("%d goals set, %d reached, want 3 and 3", a.goalsSet, a.goalsReached)
 	}
-	checkEqual(t, "goals", [][]float64{{0}, {0}, {0}}, a.Goals(0, 25))
-	checkEqual(t, "goals of the second episode", [][]float64{{0}}, a.Goals(1, 11))
+	checkEqual(t, [][]float64{{0}, {0}, {0}}, a.Goals(0, 25), "goals")
+	checkEqual(t, [][]float64{{0}}, a.Goals(1, 11), "goals of the second episode")
 	last := State{Observation: []float64{0.5}, Achieved: []float64{0}, Desired: []float64{0}}
-	checkEqual(t, "state after the last step", last, a.State())
+	checkEqual(t, last, a.State(), "state after the last step")
 	achieved := [][]float64{a.Achieved(1), a.Achieved(11), a.Achieved(25)}
-	checkEqual(t, "achieved where a step began", [][]float64{{2}, {2}, {0}}, achieved)
+	checkEqual(t, [][]float64{{2}, {2}, {0}}, achieved, "achieved where a step began")
 	observed := [][]float64{a.Observation(1), a.Observation(25)}
-	checkEqual(t, "observed where a step began", [][]float64{{2.5}, {0.5}}, observed)
+	checkEqual(t, [][]float64{{2.5}, {0.5}}, observed, "observed where a step began")
 }
 
 // If an episode's last step reaches the goal, it counts as reached, and no other goal is set.
@@ -689,7 +689,7 @@ func TestGoalReachedByLastStep(t *testing.T) {
 			t.Errorf("step %d: %d goals set, %d reached, want %d and %d", a.step, a.goalsSet, a.goalsReached, set, reached)
 		}
 		atGoal := a.step == 10
-		checkEqual(t, fmt.Sprintf("step %d: whether the goal has been reached", a.step), atGoal, a.reached)
+		checkEqual(t, atGoal, a.reached, "step %d: whether the goal has been reached", a.step)
 		return nil
 	})
 }

@@ -88,7 +88,7 @@ func TestTargetEvery(t *testing.T) {
 				}
 				due := update%every == 0
 				moved := !slices.Equal(before[name], params)
-				checkEqual(t, fmt.Sprintf("%s: whether update %d moves the %s", learner, update, name), due, moved)
+				checkEqual(t, due, moved, "%s: whether update %d moves the %s", learner, update, name)
 			}
 			before = after
 		}
@@ -298,7 +298,7 @@ func TestGradientClip(t *testing.T) {
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
 		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
 		l := learnerOf(a).(*generalLearner)
-		checkEqual(t, learner+": the limit", want, l.limit)
+		checkEqual(t, want, l.limit, "%s: the limit", learner)
 		l.limit = small
 		must(t, l.update(a))
 		gradients := [][]float32{a.policy.gradient.params}
@@ -563,10 +563,10 @@ func TestMEGADensity(t *testing.T) {
 		mean, deviation := moments(column)
 		nearNumber(t, "mean", d.mean[c], mean)
 		nearNumber(t, "deviation, with a floor added", d.std[c], deviation+1e-4)
-		checkEqual(t, fmt.Sprintf("coordinate %d, standardized", c), (points[c]-d.mean[c])/d.std[c], d.points[c])
+		checkEqual(t, (points[c]-d.mean[c])/d.std[c], d.points[c], "coordinate %d, standardized", c)
 	}
 	const bandwidth = 0.1
-	checkEqual(t, "log density at the first point", logDensity(d.points, d.points[:3], bandwidth), d.log(points[:3]))
+	checkEqual(t, logDensity(d.points, d.points[:3], bandwidth), d.log(points[:3]), "log density at the first point")
 
 	d.fit([]float64{0, 0, 1, 1}, 2)
 	far := d.log([]float64{100, 100})
@@ -593,8 +593,8 @@ func TestLeastDense(t *testing.T) {
 		{"none is within reach", list{3, 1, 2}, list{-7, -6, -5}, 2},
 		{"one without density is out of reach", list{math.Inf(-1), -5}, list{-9, 0}, 1},
 	} {
-		what := fmt.Sprintf("%s: log densities %v, values %v: the candidate", test.what, test.densities, test.q)
-		checkEqual(t, what, test.want, leastDense(test.densities, test.q, cutoff))
+		checkEqual(t, test.want, leastDense(test.densities, test.q, cutoff),
+			"%s: log densities %v, values %v: the candidate", test.what, test.densities, test.q)
 	}
 }
 
@@ -671,7 +671,7 @@ func TestMEGAGoal(t *testing.T) {
 			densities = append(densities, m.density.log(g))
 		}
 		best := m.candidates[leastDense(densities, q, m.cutoff.value)]
-		checkEqual(t, fmt.Sprintf("with cutoff %v the goal", m.cutoff.value), best, goal)
+		checkEqual(t, best, goal, "with cutoff %v the goal", m.cutoff.value)
 		// At the next choice about half of the candidates are within reach.
 		median := slices.Sorted(slices.Values(q))[len(q)/2]
 		m.cutoff.value = median
@@ -709,7 +709,7 @@ func TestMEGAWindow(t *testing.T) {
 			t.Errorf("after a success the window %v is %v, want %v; %d steps at the goal remain, want 0",
 				test.window, m.outcomes, test.want, m.stepsAtGoal)
 		}
-		checkEqual(t, fmt.Sprintf("whether window %v moves the cutoff", test.window), test.moves, m.cutoff.value != -3)
+		checkEqual(t, test.moves, m.cutoff.value != -3, "whether window %v moves the cutoff", test.window)
 		least := math.Inf(1)
 		for _, g := range m.candidates {
 			least = math.Min(least, naiveMeanValue(a, g))
@@ -738,7 +738,7 @@ func TestMEGACandidates(t *testing.T) {
 	}
 	checkDraws(t, "MEGA's candidates", drawn, alike(0, 20))
 	checkDraws(t, "MEGA's first candidates", drawnFirst, alike(0, 20))
-	checkEqual(t, "the number of MEGA's candidates, 100 in each choice", choices*100, len(drawn))
+	checkEqual(t, choices*100, len(drawn), "the number of MEGA's candidates, 100 in each choice")
 	if !slices.Equal(before, otherStreams()) {
 		t.Error("MEGA's candidates are drawn by another stream than that of goals")
 	}
@@ -755,7 +755,7 @@ func TestMEGADensityLags(t *testing.T) {
 		a := numberedAgent(t, test.n)
 		d := &a.curriculum.(*megaCurriculum).density
 		goal := nextGoal(t, a, true)
-		checkEqual(t, "the number of the density's points", 10_000, len(d.points))
+		checkEqual(t, 10_000, len(d.points), "the number of the density's points")
 		points := each(d.points, func(z float64) float64 { return math.Round(z*d.std[0] + d.mean[0]) })
 		checkDraws(t, fmt.Sprintf("%d transitions: the density's points", test.n), points, alike(0, test.fitted))
 		if test.n > episode && goal[0] < float64(test.n-episode) {
@@ -773,7 +773,7 @@ func TestMEGAReplayGoal(t *testing.T) {
 	for _, i := range []int{0, 7, 21} {
 		a.params.HindsightRatio = 0
 		pursued := float64(-1 - i)
-		checkEqual(t, fmt.Sprintf("no hindsight: the goal of transition %d", i), pursued, a.curriculum.replayGoal(a, i)[0])
+		checkEqual(t, pursued, a.curriculum.replayGoal(a, i)[0], "no hindsight: the goal of transition %d", i)
 		a.params.HindsightRatio = 4
 		end := min(i/5*5+5, n) // of the transition's episode
 		future := alike(i, end)
@@ -836,7 +836,7 @@ func TestMEGASuccess(t *testing.T) {
 		const begun = 21 // the step in which the third episode appends the second one's outcome
 		trainScripted(t, a, env, begun, nil)
 		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
-		checkEqual(t, "the goals", want, a.replay.goal.data[:20])
+		checkEqual(t, want, a.replay.goal.data[:20], "the goals")
 		outcomes := a.curriculum.(*megaCurriculum).outcomes
 		if want := []bool{false, test.success}; !slices.Equal(outcomes, want) {
 			t.Errorf("at the goal in steps %v of 10: successes %v, want %v", test.at, outcomes, want)
@@ -950,7 +950,7 @@ func TestVDSLearns(t *testing.T) {
 	const members, updates, rows = 3, 100, 1000
 	a, v := vdsEpisode(t)
 	b := &v.batch // the latest minibatch, of the last member
-	checkEqual(t, "the rows of a minibatch", rows, len(b.transitions))
+	checkEqual(t, rows, len(b.transitions), "the rows of a minibatch")
 	if n := a.env.(*scriptedEnv).rewards; n != members*updates*rows {
 		t.Errorf("%d rewards for three members with %d minibatches each", n, updates)
 	}

@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	got := globNames("testdata/golden/*.json")
 	want := each(equations, func(e equation) string { return e.name + ".json" })
 	slices.Sort(want)
-	checkEqual(t, "the files of testdata/golden, one of each equation", want, got)
+	checkEqual(t, want, got, "the files of testdata/golden, one of each equation")
 	for _, name := range got {
 		t.Run(name, func(t *testing.T) {
 			results, err := Check(fstest.MapFS{name: {Data: []byte(readText(t, "testdata/golden/"+name))}})
@@ -175,7 +175,9 @@ func caseFails(e *equation, c object) bool {
 }
 
 // Check notices a value of another kind, a list of another length, a value that is missing and
-// a result that is another number, wherever they are in a file. Another number at a single place of "in" may
+// a result that is another number, wherever they are in a file.
+//
+// Another number at a single place of "in" may
 // change no result, for example as the weight of a unit that is off. But for each key of "in"
 // another number is noticed at one place at least.
 func TestCheckCatches(t *testing.T) {
@@ -242,7 +244,7 @@ func TestCheckCompares(t *testing.T) {
 	results, err := Check(fstest.MapFS{"x.json": {Data: inGoodFile("-0.5, 1]", "-0.500001, 1]")}})
 	must(t, err)
 	first := Comparison{Name: "out.y[0]", Vector: -0.500001, Code: -0.5}
-	checkEqual(t, "what is compared first", first, results[0].Compared[0])
+	checkEqual(t, first, results[0].Compared[0], "what is compared first")
 	if want := 1e-6 / (1 + 0.500001); math.Abs(results[0].Worst-want) > 1e-12 {
 		t.Errorf("the worst difference is %v, want %v", results[0].Worst, want)
 	}
@@ -430,7 +432,7 @@ func TestKitReader(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "per-beta.json"), toJSON(file))
 	got := outputOf(t, exec.Command(python, "-c", block, dir))
-	checkEqual(t, "the reader's output", "per-beta schedule holds\nper-beta schedule DIFFERS\n", got)
+	checkEqual(t, "per-beta schedule holds\nper-beta schedule DIFFERS\n", got, "the reader's output")
 }
 
 // The forward passes of testdata, in Python and in C, give the action of [Agent.Act]. They

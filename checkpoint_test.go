@@ -167,7 +167,7 @@ func TestCheckpointContinues(t *testing.T) {
 					t.Fatalf("from step %d to the next", step)
 				}
 			}
-			checkEqual(t, "threads after UnmarshalBinary, as before", 2, used.workers.n)
+			checkEqual(t, 2, used.workers.n, "threads after UnmarshalBinary, as before")
 		})
 	}
 }
@@ -210,9 +210,9 @@ func askEverything(t *testing.T, a *Agent) {
 		evaluation, err := a.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
 		return append(aboutPoints(points), a.Goals(0, a.Steps()), a.State(), a.Achieved(0), evaluation, err)
 	}
-	checkEqual(t, fmt.Sprintf("step %d: a second answer", a.Steps()), ask(), ask())
+	checkEqual(t, ask(), ask(), "step %d: a second answer", a.Steps())
 	const nothing = "{[] [] [] []} [] []" // a survey has four lists
-	checkEqual(t, fmt.Sprintf("step %d: the answers about no points", a.Steps()), nothing, fmt.Sprint(aboutPoints(nil)...))
+	checkEqual(t, nothing, fmt.Sprint(aboutPoints(nil)...), "step %d: the answers about no points", a.Steps())
 }
 
 // A checkpoint keeps what only a later part of a run sets, and what the user attached.
@@ -244,8 +244,8 @@ func TestCheckpointKeeps(t *testing.T) {
 	if want, got := kept(a), kept(b); !reflect.DeepEqual(want, got) {
 		t.Errorf("loaded are %v, want %v", got, want)
 	}
-	checkEqual(t, "the attachment", note, string(b.Attachment()))
-	checkEqual(t, "the step of the solution, by the log", solvedAt, b.SolvedAt())
+	checkEqual(t, note, string(b.Attachment()), "the attachment")
+	checkEqual(t, solvedAt, b.SolvedAt(), "the step of the solution, by the log")
 }
 
 // A saveable has checkpoints: it is an agent or a PUN.
@@ -302,7 +302,7 @@ func TestCheckpointWithoutParameter(t *testing.T) {
 	agent, _ := savedKinds(t)
 	var a Agent
 	unmarshal(t, agent.resealed(t, `"Threshold":-1.6,`, ""), &a)
-	checkEqual(t, "Threshold, which the checkpoint lacks", Paper().Threshold, a.Params().Threshold)
+	checkEqual(t, Paper().Threshold, a.Params().Threshold, "Threshold, which the checkpoint lacks")
 }
 
 // headerLength returns the bytes of a checkpoint that say how long its header is. The magic
@@ -542,7 +542,7 @@ func failsToLoad(t *testing.T, what, path string) {
 	}
 	_, found := os.Lstat(path)
 	want := found != nil
-	checkEqual(t, what+": whether the error says that the file is missing", want, errors.Is(err, fs.ErrNotExist))
+	checkEqual(t, want, errors.Is(err, fs.ErrNotExist), "%s: whether the error says that the file is missing", what)
 }
 
 // Each row has files that a crash during a save can leave. A whole checkpoint at the path is

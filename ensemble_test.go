@@ -37,8 +37,8 @@ func TestPUNIsTheAgents(t *testing.T) {
 			rng := seeded(4, 4)
 			observations := randomRows(rng, 37, 2)
 			goals := randomRows(rng, 37, 2)
-			checkEqual(t, "the PUN's uncertainty, which is to be the agent's",
-				a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8))
+			checkEqual(t, a.Uncertainty(observations, goals, 8), u.Uncertainty(observations, goals, 8),
+				"the PUN's uncertainty, which is to be the agent's")
 		})
 	}
 }
@@ -67,7 +67,7 @@ func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	a.pun.heads.targets(a.pun, b, a.learning)
 	goals := tableOf(b.x, 2, 4)
 	y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), goals, tableOf(b.next, 4, 6))
-	checkEqual(t, "the PUN's targets, which are to be the agent's", float64s(b.y), y)
+	checkEqual(t, float64s(b.y), y, "the PUN's targets, which are to be the agent's")
 
 	critic, head, err := u.Learn(tableOf(b.x, 0, 2), goals, tableOf(b.x, 4, 6), tableOf(b.sNext, 0, 2), y)
 	must(t, err)

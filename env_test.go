@@ -446,7 +446,7 @@ func TestFirstJump(t *testing.T) {
 			now[k] = []float64{1000, was[k][1] + difference}
 		}
 		step, number := FirstJump(was, now)
-		checkEqual(t, test.what+": step and number of the first jump", test.want, [2]int{step, number})
+		checkEqual(t, test.want, [2]int{step, number}, "%s: step and number of the first jump", test.what)
 	}
 	if step, _ := FirstJump(nil, nil); step != -1 {
 		t.Errorf("without a step there is a jump at step %d", step)
@@ -546,8 +546,8 @@ func TestOwnCurriculum(t *testing.T) {
 		if got.Digest() != want.Digest() {
 			t.Errorf("%s: the networks differ", test.changes)
 		}
-		checkEqual(t, test.changes+": the own curriculum's goals", want.Goals(0, 60), got.Goals(0, 60))
-		checkEqual(t, test.changes+": the number of goals set", want.goalsSet, got.goalsSet)
+		checkEqual(t, want.Goals(0, 60), got.Goals(0, 60), "%s: the own curriculum's goals", test.changes)
+		checkEqual(t, want.goalsSet, got.goalsSet, "%s: the number of goals set", test.changes)
 		if want.goalsSet < 6 {
 			t.Errorf("%s: only %d goals: this run shows nothing", test.changes, want.goalsSet)
 		}

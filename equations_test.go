@@ -1,24 +1,22 @@
 package qta
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // This file has the paper's formulas in numbers worked out by hand, in its order. The
 // golden vectors (TestGolden) have many more of each, by another implementation.
 
-var nearly = cmpopts.EquateApprox(1e-14, 0)
+// nearly is the share by which rounding may move a result.
+const nearly = 1e-14
 
 // It tests QTA, Equation 1.
 func TestEquation1(t *testing.T) {
 	y := make([]float32, 4)
 	TDTarget(y, []float32{-1, 0, -1, -1}, []float32{-2, -8, 4, 0}, []float32{-4, -6, 2, 0}, 0.5)
-	checkEqual(t, "Equation 1: targets", []float32{-3, -4, 0, -1}, y)
+	checkEqual(t, []float32{-3, -4, 0, -1}, y, "Equation 1: targets")
 }
 
 // It tests QTA, Equation 2.
@@ -45,7 +43,7 @@ func TestEquation3(t *testing.T) {
 	for ρ, want := range map[float64][]float32{0: {4, 4}, 0.75: {7, -2}, 1: {8, -4}} {
 		target := []float32{8, -4}
 		Polyak(target, []float32{4, 4}, ρ)
-		checkEqual(t, fmt.Sprintf("Equation 3: ρ = %v", ρ), want, target)
+		checkEqual(t, want, target, "Equation 3: ρ = %v", ρ)
 	}
 }
 
@@ -63,9 +61,9 @@ func TestEquation4(t *testing.T) {
 func TestEquation5(t *testing.T) {
 	u := make([]float64, 2)
 	HeadDeviation(u, [][]float32{{1, 0, 5, 7}, {2, 0, 5, 7}, {3, 6, 5, 7}}, 2)
-	checkEqual(t, "Equation 5: deviations", []float64{(1 + math.Sqrt(12)) / 2, 0}, u, nearly)
+	checkNear(t, nearly, []float64{(1 + math.Sqrt(12)) / 2, 0}, u, "Equation 5: deviations")
 	HeadDeviation(u, [][]float32{{1, 2, 3, 4}}, 2)
-	checkEqual(t, "Equation 5: deviations of one head from itself", []float64{0, 0}, u)
+	checkEqual(t, []float64{0, 0}, u, "Equation 5: deviations of one head from itself")
 }
 
 // It tests QTA, the scaling.
@@ -77,7 +75,7 @@ func TestScaling(t *testing.T) {
 	} {
 		got := make([]float64, len(test.ε))
 		scaleUncertainty(got, test.ε)
-		checkEqual(t, fmt.Sprintf("the scaling: uncertainties %v", test.ε), test.want, got, nearly)
+		checkNear(t, nearly, test.want, got, "the scaling: uncertainties %v", test.ε)
 	}
 }
 
@@ -96,7 +94,7 @@ func TestEquation6(t *testing.T) {
 	} {
 		p := make([]float64, len(test.ε))
 		GoalProbabilities(p, test.ε, test.m, test.b)
-		checkEqual(t, fmt.Sprintf("Equation 6: ε = %v, m = %v, b = %v", test.ε, test.m, test.b), test.want, p, nearly)
+		checkNear(t, nearly, test.want, p, "Equation 6: ε = %v, m = %v, b = %v", test.ε, test.m, test.b)
 	}
 }
 
@@ -109,14 +107,14 @@ func TestThreshold(t *testing.T) {
 		{[]float64{-9, -11, -10, -10.001, 0}, []int{0, 2, 4}},
 		{[]float64{-11, -12, -11, -13, -11}, []int{0, 1, 2, 3, 4}}, // none passes
 	} {
-		checkEqual(t, fmt.Sprintf("the threshold: values %v", test.q), test.want, Achievable([]int{0, 1, 2, 3, 4}, test.q, -0.5, 20))
+		checkEqual(t, test.want, Achievable([]int{0, 1, 2, 3, 4}, test.q, -0.5, 20), "the threshold: values %v", test.q)
 	}
 }
 
 // It tests QTA, hindsight.
 func TestHindsight(t *testing.T) {
 	for u, want := range map[float64]int{0: 2, 0.24: 2, 0.25: 3, 0.5: 4, 0.75: 5, 0.99: 5} {
-		checkEqual(t, fmt.Sprintf("hindsight: futureStep(2, 6, %v)", u), want, futureStep(2, 6, u))
+		checkEqual(t, want, futureStep(2, 6, u), "hindsight: futureStep(2, 6, %v)", u)
 	}
 }
 
@@ -134,7 +132,7 @@ func TestEquation7(t *testing.T) {
 	} {
 		P := make([]float64, len(test.p))
 		SampleProbabilities(P, test.p, test.α)
-		checkEqual(t, fmt.Sprintf("Equation 7: priorities %v, α %v", test.p, test.α), test.want, P, nearly)
+		checkNear(t, nearly, test.want, P, "Equation 7: priorities %v, α %v", test.p, test.α)
 	}
 }
 
@@ -151,13 +149,13 @@ func TestEquation8(t *testing.T) {
 	} {
 		w := make([]float64, 2)
 		ImportanceWeights(w, []float64{0.5, 0.125}, 4, test.β, test.least)
-		checkEqual(t, fmt.Sprintf("Equation 8: β %v, least probability %v", test.β, test.least), test.want, w, nearly)
+		checkNear(t, nearly, test.want, w, "Equation 8: β %v, least probability %v", test.β, test.least)
 	}
 }
 
 // It tests QTA, the schedule of β.
 func TestBeta(t *testing.T) {
 	for step, want := range map[int]float64{0: 0.3, 100_000: 0.65, 200_000: 1, 10_000_000: 1} {
-		checkEqual(t, fmt.Sprintf("the schedule of β: step %d", step), want, PriorityBeta(step, 0.3, 200_000), nearly)
+		checkNear(t, nearly, want, PriorityBeta(step, 0.3, 200_000), "the schedule of β: step %d", step)
 	}
 }

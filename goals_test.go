@@ -24,7 +24,7 @@ func TestGoalProbabilitiesNaN(t *testing.T) {
 // A candidate of probability 0 is not drawn, even if the probabilities add up to less than 1.
 func TestPick(t *testing.T) {
 	got := pick([]float64{0, 1e-300, 1e-300, 0}, 0.5)
-	checkEqual(t, "with almost no probability, the last candidate that has any", 2, got)
+	checkEqual(t, 2, got, "with almost no probability, the last candidate that has any")
 }
 
 // choosingAgent returns an agent that has acted twice in the places 2, 0, 4, 1 and 3, and then
@@ -98,7 +98,7 @@ func TestVeryFirstGoal(t *testing.T) {
 	a.enterState(stateAt(3))
 	must(t, a.setGoal(true))
 	a.enterState(stateAt(4))
-	checkEqual(t, "the goal, a copy of where the agent stood", 3.0, a.goal[0])
+	checkEqual(t, 3.0, a.goal[0], "the goal, a copy of where the agent stood")
 }
 
 // naiveUncertainty returns the uncertainty of candidate k, in float64. If Uncertainty has a

@@ -365,7 +365,7 @@ func TestAdamStepByHand(t *testing.T) {
 	}
 	a.do(0, 2)
 	want := [][]float32{{4 - float32(1.5)/9, 0}, {3, 0}, {16, 0}}
-	checkEqual(t, "w, m, v", want, [][]float32{a.params, a.m, a.v})
+	checkEqual(t, want, [][]float32{a.params, a.m, a.v}, "w, m, v")
 }
 
 // A target follows, on three threads and with all elements at once, as Polyak moves one element
@@ -425,7 +425,7 @@ func checkRuns(t *testing.T, threads, processors int) {
 	w := newWorkers(threads)
 	defer w.resize(1)
 	runtime.GOMAXPROCS(processors)
-	checkEqual(t, fmt.Sprintf("the threads of newWorkers(%d)", threads), max(1, threads), w.n)
+	checkEqual(t, max(1, threads), w.n, "the threads of newWorkers(%d)", threads)
 
 	c := make(counter, 100)
 	for run := range runs {
@@ -434,8 +434,8 @@ func checkRuns(t *testing.T, threads, processors int) {
 		}
 		w.run(c, len(c), inline)
 	}
-	what := fmt.Sprintf("%d threads on %d processors: runs that did each element", threads, processors)
-	checkEqual(t, what, slices.Repeat(counter{runs}, len(c)), c)
+	checkEqual(t, slices.Repeat(counter{runs}, len(c)), c,
+		"%d threads on %d processors: runs that did each element", threads, processors)
 }
 
 // A parts is a task that counts its parts.

@@ -139,8 +139,9 @@ func TestIndex(t *testing.T) {
 		}
 		last = name
 	}
-	checkEqual(t, "edit the index of formulas in the comment of qta.go; want what the source says",
-		want, got, cmp.AllowUnexported(formula{}))
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(formula{})); diff != "" {
+		t.Errorf("edit the index of formulas in the comment of qta.go (-source +index):\n%s", diff)
+	}
 	if len(got) != 13 {
 		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
 	}
@@ -367,7 +368,7 @@ const lineExample = "examples/line/main.go"
 func TestVendoredExample(t *testing.T) {
 	_, rest, _ := strings.Cut(readText(t, "docs/library.md"), "```go\n")
 	shown, _, _ := strings.Cut(rest, "```")
-	checkEqual(t, "the library page's program, which is to be "+lineExample, readText(t, lineExample), shown)
+	checkEqual(t, readText(t, lineExample), shown, "the library page's program, which is to be %s", lineExample)
 }
 
 func readText(t testing.TB, name string) string {
@@ -452,7 +453,7 @@ func TestVendorModule(t *testing.T) {
 
 	// From here on there is no other copy than the vendored one.
 	vendored := globNames(filepath.Join(m.dir, "vendor", "*"))
-	checkEqual(t, "the directory vendor", []string{"modules.txt", "qta"}, vendored)
+	checkEqual(t, []string{"modules.txt", "qta"}, vendored, "the directory vendor")
 	must(t, os.RemoveAll(filepath.Join(m.dir, "third_party")))
 	program := filepath.Join(m.dir, "line.exe")
 	m.run("CGO_ENABLED=0", "go", "build", "-o", program, ".")

@@ -30,7 +30,7 @@ func TestNewMaze(t *testing.T) {
 		"2U5": drawing("#######", "#S#...#", "#.#.#.#", "#.#.#.#", "#.#.#.#", "#...#G#", "#######"),
 		"3U5": drawing("#########", "#S#...#G#", "#.#.#.#.#", "#.#.#.#.#", "#.#.#.#.#", "#...#...#", "#########"),
 	} {
-		checkEqual(t, name, want, mustMaze(t, name).String())
+		checkEqual(t, want, mustMaze(t, name).String(), "%s", name)
 	}
 	for _, name := range []string{"98x95", "712U5", "14x623"} { // 100 x 97, 7 x 1427 and 16 x 625 cells
 		mustMaze(t, name)
@@ -66,7 +66,7 @@ func TestParseMaze(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		} else {
-			checkEqual(t, what, maze, m.String())
+			checkEqual(t, maze, m.String(), "%s", what)
 		}
 	}
 
@@ -113,7 +113,9 @@ func FuzzParseMaze(f *testing.F) {
 		if err != nil {
 			t.Fatalf("String is no map: %v", err)
 		}
-		checkEqual(t, "the maze that is read from String", m, again, cmp.AllowUnexported(Maze{}))
+		if diff := cmp.Diff(m, again, cmp.AllowUnexported(Maze{})); diff != "" {
+			t.Fatalf("String does not round-trip (-want +got):\n%s", diff)
+		}
 		if m.Rows()*m.Cols() > 10000 {
 			t.Errorf("%d by %d cells, more than 10,000", m.Rows(), m.Cols())
 		}
@@ -205,7 +207,7 @@ func TestMazeReward(t *testing.T) {
 		{0.21, -0.281}: -1,
 	} {
 		got := env.Reward([]float64{away[0], 2 + away[1]}, []float64{0, 2})
-		checkEqual(t, fmt.Sprintf("the reward %v away", away), want, got)
+		checkEqual(t, want, got, "the reward %v away", away)
 	}
 }
 
@@ -294,8 +296,8 @@ func TestPathLength(t *testing.T) {
 	}
 	for name, want := range wants {
 		m := mustMaze(t, name)
-		checkEqual(t, name+": path length", want, m.PathLength())
-		checkEqual(t, name+": steps to the farthest point", want, slices.Max(m.Hops(10).Hops))
+		checkEqual(t, want, m.PathLength(), "%s: path length", name)
+		checkEqual(t, want, slices.Max(m.Hops(10).Hops), "%s: steps to the farthest point", name)
 	}
 	for text, want := range map[string]int{
 		"SG":                                2, // 1.2 to the right
@@ -309,8 +311,7 @@ func TestPathLength(t *testing.T) {
 	} {
 		m, err := ParseMaze(text)
 		must(t, err)
-		what := fmt.Sprintf("%q: path length to the farthest point of a region of half side 0.3", text)
-		checkEqual(t, what, want, m.PathLength())
+		checkEqual(t, want, m.PathLength(), "%q: path length to the farthest point of a region of half side 0.3", text)
 	}
 }
 
@@ -332,7 +333,7 @@ func TestHops(t *testing.T) {
 		if got.Rows != m.Rows()*test.perCell || got.Cols != m.Cols()*test.perCell || got.PerCell != test.perCell {
 			t.Fatalf("%d points per cell: the lattice is %d by %d\n%s", test.perCell, got.Rows, got.Cols, m)
 		}
-		checkEqual(t, fmt.Sprintf("%d points per cell of\n%s", test.perCell, m), naiveHops(m, got), got.Hops)
+		checkEqual(t, naiveHops(m, got), got.Hops, "%d points per cell of\n%s", test.perCell, m)
 	}
 	mustPanic(t, "Hops(0)", func() { mustMaze(t, "4x5").Hops(0) })
 }

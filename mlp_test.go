@@ -1,12 +1,14 @@
 package qta
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // The functions twin... compute in float64 what the package computes in float32. They go
@@ -204,11 +206,19 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// checkEqual compares what a test wants with what it got.
-func checkEqual(t testing.TB, what string, want, got any, options ...cmp.Option) {
+// checkEqual compares what a test wants with what it got. format and arguments say what it is.
+func checkEqual(t testing.TB, want, got any, format string, arguments ...any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(format, arguments...), diff)
+	}
+}
+
+// checkNear is checkEqual for float64 numbers, which may be off by a share of their size.
+func checkNear(t testing.TB, share float64, want, got any, format string, arguments ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(share, 0)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", fmt.Sprintf(format, arguments...), diff)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestPaperIsTheTable(t *testing.T) {
 			got[f.Name] = source
 		}
 	}
-	checkEqual(t, "the fields' sources, which are to be the table's rows", want, got)
+	checkEqual(t, want, got, "the fields' sources, which are to be the table's rows")
 }
 
 // Each preset is another one with these changes. Their sources stand at the values in Authors,
@@ -84,7 +84,7 @@ func TestPresets(t *testing.T) {
 		{"VDS over Literal", Literal(), VDS(), "Critics=1 Batch=256 Discount=0.98 CriticRate=0.001 PredictiveRate=0 LearningStarts=1 " +
 			"InitialSteps=0 Learner=vds PredictiveGradient=head Curriculum=vds"},
 	} {
-		checkEqual(t, test.what, with(test.from, test.changes), test.preset)
+		checkEqual(t, with(test.from, test.changes), test.preset, "%s", test.what)
 	}
 	var names []string
 	for _, p := range Presets() {
@@ -94,9 +94,9 @@ func TestPresets(t *testing.T) {
 		if err := errors.Join(err, read.Validate()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
-		checkEqual(t, p.Name+", read from JSON", p.Params, read)
+		checkEqual(t, p.Params, read, "%s, read from JSON", p.Name)
 	}
-	checkEqual(t, "names", []string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names)
+	checkEqual(t, []string{"paper", "quick", "small", "literal", "beyond", "authors", "mega", "vds"}, names, "names")
 }
 
 // Parameters that make no sense together are refused. All others make an agent.
@@ -166,7 +166,7 @@ func TestIntervals(t *testing.T) {
 		{"[-0.9,1.9e0]", map[float64]bool{-1: false, 2: false}},
 	} {
 		for x, want := range test.inside {
-			checkEqual(t, fmt.Sprintf("whether %v lies in %s", x, test.interval), want, inInterval(x, test.interval))
+			checkEqual(t, want, inInterval(x, test.interval), "whether %v lies in %s", x, test.interval)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestSet(t *testing.T) {
 	} {
 		p := Paper()
 		must(t, p.Set(test.name, test.text))
-		checkEqual(t, fmt.Sprintf("Set(%s, %s)", test.name, test.text), test.want, p.Value(test.name))
+		checkEqual(t, test.want, p.Value(test.name), "Set(%s, %s)", test.name, test.text)
 	}
 	for _, test := range []struct{ name, text, want string }{
 		{"Btach", "1", `qta: unknown parameter "Btach"; "qta params" lists them`},
@@ -206,6 +206,6 @@ func TestSet(t *testing.T) {
 		p := Paper()
 		what := fmt.Sprintf("Set(%s, %q)", test.name, test.text)
 		checkBegins(t, what, fmt.Sprint(p.Set(test.name, test.text)), test.want)
-		checkEqual(t, what+", which fails, changes nothing", Paper(), p)
+		checkEqual(t, Paper(), p, "%s, which fails, changes nothing", what)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var update = flag.Bool("update", false, "rewrite what the tests derive from the source; never the golden vectors")
@@ -511,8 +510,8 @@ func checkVariants(t *testing.T, kind string, recorded map[string]digest) {
 	t.Helper()
 	names := each(variants(), func(v Preset) string { return v.Name })
 	slices.Sort(names)
-	what := fmt.Sprintf("run: %s; the %s digests in %s, which are to be the variants'", updateDigests, kind, digestsFile)
-	checkEqual(t, what, names, slices.Sorted(maps.Keys(recorded)))
+	checkEqual(t, names, slices.Sorted(maps.Keys(recorded)),
+		"run: %s; the %s digests in %s, which are to be the variants'", updateDigests, kind, digestsFile)
 }
 
 // TestDigests holds runs to bytes that are the same on every architecture, in
@@ -728,8 +727,7 @@ func TestLog(t *testing.T) {
 		want.Return = -5 // of five steps, none of which ends at the goal, 0
 		got, err := a.Evaluate(successes(0), 1, 1)
 		must(t, err)
-		checkEqual(t, changes+": a row of the log, with the policy's loss for its own action in s",
-			want, got, cmpopts.EquateApprox(1e-5, 0))
+		checkNear(t, 1e-5, want, got, "%s: a row of the log, with the policy's loss for its own action in s", changes)
 	}
 }
 
@@ -848,7 +846,7 @@ func TestStepOrder(t *testing.T) {
 		"normalizers", "curriculum's end of an episode", "learner's end of an episode",
 		"reset", "step", "step", "AfterEvaluation", "AfterStep",
 	}
-	checkEqual(t, "the order of four steps", want, r.events)
+	checkEqual(t, want, r.events, "the order of four steps")
 	if a.goalsSet != 4 || a.goalsReached != 4 {
 		t.Errorf("%d goals set and %d reached, want four of each", a.goalsSet, a.goalsReached)
 	}
@@ -919,7 +917,7 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		slices.Sort(moved)
-		checkEqual(t, test.what+": each purpose has its own stream; the purposes whose chance changes",
-			test.moved, strings.Join(moved, " "))
+		checkEqual(t, test.moved, strings.Join(moved, " "),
+			"%s: each purpose has its own stream; the purposes whose chance changes", test.what)
 	}
 }

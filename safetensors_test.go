@@ -51,7 +51,7 @@ func TestWriteSafetensors(t *testing.T) {
 			"seed":       fmt.Sprint(a.Seed()),
 			"parameters": string(toJSON(variant.Params)),
 		}
-		checkEqual(t, fmt.Sprintf("%s: other metadata", variant.Name), want, got)
+		checkEqual(t, want, got, "%s: other metadata", variant.Name)
 	}
 }
 
