@@ -177,9 +177,8 @@ func caseFails(e *equation, c object) bool {
 // Check notices a value of another kind, a list of another length, a value that is missing and
 // a result that is another number, wherever they are in a file.
 //
-// Another number at a single place of "in" may
-// change no result, for example as the weight of a unit that is off. But for each key of "in"
-// another number is noticed at one place at least.
+// Another number at a single place of "in" may change no result, for example as the weight of a
+// unit that is off. But for each key of "in" another number is noticed at one place at least.
 func TestCheckCatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it corrupts every key of every file of vectors, which takes a second")
