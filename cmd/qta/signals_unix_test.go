@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	ossignal "os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -71,55 +70,4 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%v: round %d continues: %v\n%s", signal, round, again, out.String())
 		}
 	}
-}
-
-// TestOddFiles puts a FIFO, on which to open waits for ever, and a file of a terabyte
-// in the place of whatever a command reads: it is refused, listed or made again.
-func TestOddFiles(t *testing.T) {
-	t.Chdir(t.TempDir())
-	again := tiny + " -steps 20 -out run"
-	mustRun(t, again)
-	for _, test := range []struct {
-		file, args string
-		code       int
-	}{
-		{"run/run.json", "status run", exitDone},
-		{"run/run.json", "report run", exitInput},
-		{"run/run.json", again, exitDone},
-		{"run/lock", "status run", exitDone},
-		{"runs/x.json", "status runs", exitDone},
-		{"x.txt", "maze x.txt", exitInput},
-		{"folder/x.json", "check -vectors folder", exitInput},
-		{"run/agent.qta", "eval run", exitInput},
-		{"run/agent.qta", again, exitInput},
-	} {
-		os.MkdirAll(filepath.Dir(test.file), 0o777)
-		for _, odd := range []struct {
-			what string
-			make func(file string) error
-		}{{"a FIFO", makeFIFO}, {"a large file", makeLarge}} {
-			os.Remove(test.file)
-			if err := odd.make(test.file); err != nil {
-				t.Skipf("this file system cannot have %s: %v", odd.what, err)
-			}
-			ended := make(chan result, 1)
-			go func() { ended <- invoke(t, test.args) }()
-			select {
-			case got := <-ended:
-				if got.code != test.code || strings.Count(got.errors, "\n") > 1 {
-					t.Errorf("%s in the place of %s: qta %s: %+v", odd.what, test.file, test.args, got)
-				}
-			case <-time.After(time.Minute):
-				t.Fatalf("%s in the place of %s: qta %s waits", odd.what, test.file, test.args)
-			}
-		}
-		os.Remove(test.file)
-	}
-}
-
-func makeFIFO(file string) error { return syscall.Mkfifo(file, 0o666) }
-
-// makeLarge makes a file of a terabyte that takes no room.
-func makeLarge(file string) error {
-	return errors.Join(os.WriteFile(file, nil, 0o666), os.Truncate(file, 1<<40))
 }

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"qta/internal/roomtest"
 )
 
 // TestTexts tries the functions that turn one text into another on a few texts.
@@ -33,6 +37,18 @@ func TestTexts(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", test.in, diff)
 		}
 	}
+}
+
+// A directory is no file to read, and neither is a file that is too large.
+func TestReadFile(t *testing.T) {
+	const most = 1 << 20
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large")
+	roomtest.Write(t, large, strings.Repeat("x", most+1))
+	_, tooLarge := ReadFile(large, most)
+	roomtest.Has(t, fmt.Sprint(tooLarge), "it is larger than 1 MB")
+	_, noFile := ReadFile(dir, most)
+	roomtest.Has(t, fmt.Sprint(noFile), "it is not a regular file")
 }
 
 // A file that is not there, or that has a wrong name or content, is the user's mistake.
