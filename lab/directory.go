@@ -17,8 +17,7 @@ import (
 
 // A directory is the locked directory of a run. Its root still refers to this directory
 // after the directory was moved or the working directory has changed. Nothing is written
-// outside of the directory. Nothing is written through a link either, because each file is
-// written under a temporary name and renamed.
+// outside of the directory.
 type directory struct {
 	path string // as it was given
 	root *os.Root

@@ -527,34 +527,6 @@ func TestNoLocks(t *testing.T) {
 	}
 }
 
-// TestLinks puts links in the place of a run's files: nothing is written through
-// them.
-func TestLinks(t *testing.T) {
-	whole := newDir(t)
-	stopped := newDir(t)
-	train(t, tinyRun(whole))
-	stopAt(t, tinyRun(stopped), 83)
-	for _, name := range []string{AgentFile, PreviousFile, AgentFile + temporary, RecordFile, LogFile, PageFile,
-		PageFile + temporary, LockFile} {
-		dir := copyRun(t, stopped)
-		victim := filepath.Join(t.TempDir(), "victim")
-		os.Remove(filepath.Join(dir, name))
-		roomtest.Write(t, victim, "mine")
-		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
-			t.Skipf("symbolic links cannot be made here: %v", err)
-		}
-		err := try(t, tinyRun(dir))
-		if data, _ := os.ReadFile(victim); string(data) != "mine" {
-			t.Errorf("%s: what it points to became %d bytes", name, len(data))
-		}
-		if err == nil {
-			sameRun(t, name+" is a link", dir, whole)
-		} else if !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}
-
 // A run in an environment that cannot draw itself has no film and no Figure 5.
 func TestWithoutDrawing(t *testing.T) {
 	o := tinyRun(newDir(t))
