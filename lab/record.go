@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"qta"
@@ -303,7 +302,7 @@ func (id Identity) Differences(other Identity) (list []string) {
 		}
 	}
 	compare("the version of qta", id.Version, other.Version)
-	compare("the environment", distinct(id.Environment), distinct(other.Environment))
+	compare("the environment", id.Environment, other.Environment)
 	if id.Environment == other.Environment && !slices.Equal(id.Map, other.Map) {
 		list = append(list, fmt.Sprintf("the map of %s differs", id.Environment))
 	}
@@ -321,16 +320,6 @@ func (id Identity) Differences(other Identity) (list []string) {
 		list = append(list, "the code has changed: it trains a small agent to other networks than before")
 	}
 	return list
-}
-
-// distinct returns a name, with its spelling in ASCII if another name could look the same.
-// An é, for example, is one character or two.
-func distinct(name string) string {
-	spelled := strconv.QuoteToASCII(name)
-	if spelled == `"`+name+`"` {
-		return name
-	}
-	return name + " (" + spelled + ")"
 }
 
 // Same reports whether two records may be of the same run. Of their identities it compares
