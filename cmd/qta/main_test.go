@@ -27,6 +27,8 @@ func TestRefusals(t *testing.T) {
 	roomtest.Write(t, "maps/letter.map", "#####\n#SxG#\n#####\n")
 	roomtest.Write(t, "damaged/agent.qta", "what is this?")
 	roomtest.Write(t, "many/one/agent.qta", "what is this?")
+	roomtest.Write(t, "many/one/run.json", "{}")
+	roomtest.Write(t, "folder/x.json", vectors(""))
 	roomtest.Write(t, "s.txt", "-maze 1U5 -seed 1\n-maze 1U5 -seed 2\n")
 	roomtest.Write(t, "bad.txt", "-maze 1U5\n-maze 2\n")
 	roomtest.Write(t, "empty/x", "")
@@ -45,12 +47,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestShown holds what commands show to testdata/shown.txt.
+// TestShown holds what commands show to testdata/shown.txt. Reports have the form of their names.
 func TestShown(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "s.txt", tiny+" -steps 50 -seed 1-2\n")
 	roomtest.Write(t, "copy.txt", "S..G\n")
+	roomtest.Write(t, "bad/run.json", "{}")
+	roomtest.Write(t, "folder/x.json", vectors(""))
 	transcript(t, "shown.txt", exitDone)
+	has(t, roomtest.Read(t, "runs/page.html"), "<!DOCTYPE html>")
+	has(t, roomtest.Read(t, "report.csv"), "directory,setting,maze,")
 }
 
 func TestHelp(t *testing.T) {

@@ -16,39 +16,6 @@ import (
 	"qta/lab"
 )
 
-// TestReportCommand makes a report in each form of a directory that it may
-// itself stand in.
-func TestReportCommand(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, seed := range []string{"1", "2"} {
-		mustRun(t, tiny+" -steps 20 -seed "+seed+" -out runs/"+seed)
-	}
-	for _, test := range []struct{ args, out, file, begins string }{
-		{"", "report.html", "report.html", "<!DOCTYPE html>"},
-		{"-o report.csv", "report.csv", "report.csv", "directory,setting,maze,"},
-		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
-		{"-o runs/page.html", "runs/page.html", "runs/page.html", "<!DOCTYPE html>"},
-	} {
-		out := mustRun(t, "report runs "+test.args)
-		if want := "2 runs in runs; 0 files left out. The report is " + test.out + ".\n"; out != want {
-			t.Errorf("%s: output %q, want %q", test.args, out, want)
-		}
-		if !strings.HasPrefix(roomtest.Read(t, test.file), test.begins) {
-			t.Errorf("%s: the file %s does not begin with %q", test.args, test.file, test.begins)
-		}
-	}
-	roomtest.Write(t, "bad/run.json", "{}")
-	has(t, mustRun(t, "report runs bad"), "; 1 file left out, such as bad/run.json: it is not the record of a run. ")
-	got := invoke(t, "report runs -o runs/1/page.html")
-	if got.code != exitInput || !strings.Contains(got.errors, "runs/1 is a run directory") {
-		t.Errorf("within a run: %+v", got)
-	}
-	out := mustRun(t, "report runs/1 runs/2 runs -o "+lab.PageFile)
-	if !strings.HasPrefix(out, "2 runs in runs/1, runs/2, runs; 2 files left out, such as runs/1: this run is also in ") {
-		t.Errorf("directories named twice: %q", out)
-	}
-}
-
 // The lists in results, whose sets were called otherwise when they ran, name the
 // parameters, seeds and limits of the records that are there.
 func TestLists(t *testing.T) {
