@@ -90,7 +90,7 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 		}
 		fmt.Fprintf(c.out,
 			"The agent of %s, trained for %d environment steps, ended at the goal of maze %s in %.4g %% of %d rollouts (seed %d).\n",
-			words.Plain(r.Dir), r.Agent.Steps(), r.Run.Environment, 100*e.Success, *rollouts, *seed)
+			r.Dir, r.Agent.Steps(), r.Run.Environment, 100*e.Success, *rollouts, *seed)
 		fmt.Fprintf(c.out, "Only the last of %d steps counts; %.4g %% were at the goal at some time",
 			r.Agent.Params().Horizon, 100*e.Reached)
 		if e.Reached > 0 {
