@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -181,6 +182,7 @@ func TestSolved(t *testing.T) {
 	has(t, mustRun(t, "sweep s.txt -out . -dry-run"), "0     run        done   0\n") // whatever the budget
 	more := fmt.Sprintf("-seed 6 -steps %d -out run", solved+50)
 	has(t, mustRun(t, near+more+" -stop never"), " ended at the goal; at the run's end so did ")
+	os.Remove(filepath.Join("run", lab.RecordFile)) // made again without -stop never
 	mustRun(t, near+more)
 	if r := recordOf(t, "run"); r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
 		t.Errorf("past its solution: %+v", r)
