@@ -405,7 +405,7 @@ func TestHint(t *testing.T) {
 			t.Errorf("hint %q, want %q", got, want)
 		}
 	}
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Params.Horizon = 3
 	h := hear(&o)
 	train(t, o)
@@ -427,7 +427,7 @@ func TestTooFew(t *testing.T) {
 		"Learner=vds Horizon=150 LearningStarts=150": "200 steps end before the first update: VDS makes it at an episode's end, at step 300",
 		"Curriculum=vds Horizon=200":                 "200 steps end before the first goal chosen by trained critics of VDS: Horizon is 200",
 	} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		o.Params = with(tiny(), change)
 		h := hear(&o)
 		train(t, o)
@@ -435,7 +435,7 @@ func TestTooFew(t *testing.T) {
 			t.Errorf("it warns %q and says %q, want %q", h.warned, h.said, want)
 		}
 	}
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Params.InitialSteps = 200
 	o.Curriculum = counting{}
 	h := hear(&o)

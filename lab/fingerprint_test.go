@@ -59,7 +59,7 @@ func (b *board) Reward(achieved, desired []float64) float64 {
 // A run goes on where a machine turns over rewards at their edge, but not where the edge
 // has moved.
 func TestRewardsAtEdges(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	run := func(radius float64, fused bool, steps int) error {
 		o.Steps = steps
 		return Train(t.Context(), &board{radius: radius, fused: fused}, &board{radius: radius, fused: fused}, o)
@@ -239,7 +239,7 @@ func (s shape) Reward(achieved, desired []float64) float64 {
 // The rewards of a run's goals are counted in both directions, from its first goals to
 // its last.
 func TestRewardCounts(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Steps = 160
 	env := func() qta.Env { return alter(t, 0.35, 1, 1, 0) }
 	trainIn(t, o, env)

@@ -31,6 +31,9 @@ func tinyRun(dir string) Options {
 		Continue: true, Threads: 1, Say: quiet, Warn: quiet}
 }
 
+// newRun returns the options of such a run in a directory that is not there yet.
+func newRun(t testing.TB) Options { return tinyRun(newDir(t)) }
+
 func newAgent(t testing.TB, p qta.Params) *qta.Agent {
 	t.Helper()
 	a, err := qta.NewAgent(p, maze(t).Sizes(), 1)
@@ -205,7 +208,7 @@ func alter(t testing.TB, radius, part, far, bonus float64) *altered {
 // an episode with fixed actions, the rewards of goals of the run or its first episodes show.
 func TestChangedEnvironment(t *testing.T) {
 	const changed = "the environment has changed"
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	for _, test := range []struct {
 		radius, part, far float64
 		steps             int
@@ -239,7 +242,7 @@ func TestInstances(t *testing.T) {
 		differ + "in an episode with fixed actions number 0":                alter(t, 0.35, 0.9, 0.9, 0),
 		differ + "Reward of": qta.Scaled(env(), [][2]float64{{0, 100}, {0, 100}}, [][2]float64{{0, 100}, {0, 100}}),
 	} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		o.Steps = 20
 		err := Train(t.Context(), training, env(), o)
 		_, input := errors.AsType[InputError](err)
@@ -267,7 +270,7 @@ func (e chancy) Step(action []float64) (qta.State, float64) {
 // An environment that breaks its contract is refused before anything is written,
 // unless the options say otherwise: then its first step ends the run.
 func TestUnfitEnvironment(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	for _, o.Unchecked = range []bool{false, true} {
 		err := Train(t.Context(), alter(t, 0.35, 1, 1, 5), alter(t, 0.35, 1, 1, 5), o)
 		_, input := errors.AsType[InputError](err)

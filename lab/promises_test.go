@@ -182,7 +182,7 @@ func TestLostAgents(t *testing.T) {
 // and its last run.json, or between the two renames of the former: the same command ends
 // the run with the same bytes.
 func TestKilledAtEnd(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	train(t, o)
 	want := contents(t, o.Dir)
 	r := record(t, o.Dir)
@@ -364,7 +364,7 @@ func TestUnwritable(t *testing.T) {
 
 // But where the disk is full the next agent.qta would not be saved either: the run stops.
 func TestFullForLog(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	d, err := claim(o.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -414,7 +414,7 @@ func TestRefusals(t *testing.T) {
 		"holds photos but no " + AgentFile: func(o *Options) { o.Dir = foreign },
 		"lies within the run in " + used:   func(o *Options) { o.Dir = filepath.Join(used, "a", "b") },
 	} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		change(&o)
 		refused(t, o, want)
 	}
@@ -525,7 +525,7 @@ func TestNoLocks(t *testing.T) {
 
 // A run in an environment that cannot draw itself has no film and no Figure 5.
 func TestWithoutDrawing(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	trainIn(t, o, func() qta.Env { return roomtest.Maze(t, "1U5").Env() })
 	files := contents(t, o.Dir)
 	names := slices.Sorted(maps.Keys(files))
@@ -542,7 +542,7 @@ func TestWithoutDrawing(t *testing.T) {
 // A drawing that is wrong is refused or ends the run.
 func TestWrongDrawing(t *testing.T) {
 	m := roomtest.Maze(t, "1U5")
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	env, evaluation := nowhere{m.Env()}, nowhere{m.Env()} // Place gives NaN
 	err := Train(t.Context(), env, evaluation, o)
 	has(t, fmt.Sprint(err), "Place gives")
@@ -611,7 +611,7 @@ func TestAiling(t *testing.T) {
 	_, err = play(t.Context(), a, late, 3)
 	isBroken(t, "in a rollout", err)
 
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Unchecked = true
 	err = Train(t.Context(), maze(t), newAiling(t), o) // whose second episode gives Figure 5 its start
 	isBroken(t, "at the start of Figure 5", err)
@@ -625,7 +625,7 @@ func TestAiling(t *testing.T) {
 // A place whose state breaks the contract is an [qta.EnvError], before anything is written.
 func TestWrongPlace(t *testing.T) {
 	for _, numbers := range [][]float64{{math.NaN(), 1}, {1}} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		err := Train(t.Context(), maze(t), wrong{maze(t).(Surveyor), numbers}, o)
 		isBroken(t, "a wrong place", err)
 		if exists(filepath.Join(o.Dir, AgentFile)) {
@@ -651,7 +651,7 @@ func TestOtherEnvironment(t *testing.T) {
 	type bare struct{ qta.Env }
 	type drawn struct{ Surveyor }
 	for _, first := range []qta.Env{bare{maze(t)}, drawn{maze(t).(Surveyor)}} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		for _, e := range []qta.Env{first, bare{maze(t)}, drawn{maze(t).(Surveyor)}} {
 			if err := Train(t.Context(), maze(t), e, o); err != nil {
 				t.Errorf("%T, then %T: %v", first, e, err)
@@ -659,7 +659,7 @@ func TestOtherEnvironment(t *testing.T) {
 			o.Steps += 20
 		}
 	}
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	stopAt(t, o, 35)
 	before := contents(t, o.Dir)
 	one := maze(t)
@@ -691,7 +691,7 @@ func TestPace(t *testing.T) {
 // A run whose numbers go wrong fails at the same step, at an evaluation, however often it saves.
 func TestFailsAtSameStep(t *testing.T) {
 	for _, checkpoint := range []int{1, 7, 1000} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		o.Params.HiddenLayers = 8
 		o.Params.HiddenSize = 64
 		o.Params.CriticRate = 1 // a critic's second moment overflows, but no loss does
@@ -705,7 +705,7 @@ func TestFailsAtSameStep(t *testing.T) {
 
 // A run that was stopped, and then gets no more steps than it has, ends with this budget.
 func TestStoppedAtBudget(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	stopAt(t, o, 40)
 	o.Steps = 40
 	train(t, o)
@@ -716,7 +716,7 @@ func TestStoppedAtBudget(t *testing.T) {
 
 // A solved run stays solved within its budget, whatever limits it gets.
 func TestSolvedRunAgain(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Continue = false
 	o.Rollouts = 1
 	o.Unchecked = true // CheckEnv refuses so large a radius
@@ -801,14 +801,14 @@ func (spoiled) Reward(_, _ []float64) float64 { return math.Inf(-1) }
 
 // An infinite reward ends an unchecked run with a message.
 func TestInfiniteReward(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Unchecked = true
 	isBroken(t, "an infinite reward", Train(t.Context(), &spoiled{maze(t)}, &spoiled{maze(t)}, o))
 }
 
 // A record of another run or of other networks does not say what has run this one.
 func TestRecordOfAnother(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Steps = 83
 	train(t, o)
 	r := record(t, o.Dir)
@@ -836,7 +836,7 @@ func TestRecordOfAnother(t *testing.T) {
 
 // A run that goes on with another kernel, which rounds differently, says so.
 func TestOtherKernel(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	h := hear(&o)
 	stopAt(t, o, 30)
 	stopAt(t, o, 40)

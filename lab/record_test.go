@@ -2,7 +2,6 @@ package lab
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -227,18 +226,15 @@ func changedAgent(t *testing.T, changes ...string) *qta.Agent {
 
 // TestCollect finds records in runs' directories and in single files.
 func TestCollect(t *testing.T) {
-	dir := t.TempDir()
-	run := filepath.Join(dir, "some", "run")
-	for _, path := range []string{filepath.Join(run, RecordFile), filepath.Join(run, "within", "other.json"),
-		filepath.Join(dir, "alone.json"), filepath.Join(dir, ".hidden", "one.json")} {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"some/run/run.json", "some/run/within/other.json", "alone.json", ".hidden/one.json"} {
 		roomtest.Write(t, path, string(madeUp(t).Encode()))
 	}
-	roomtest.Write(t, filepath.Join(dir, "some", "bad.json"), "{}")
-	roomtest.Write(t, filepath.Join(dir, "lost", AgentFile), "without a record")
-	if err := os.Symlink(run, filepath.Join(dir, "linked")); err != nil {
+	roomtest.Write(t, "some/bad.json", "{}")
+	roomtest.Write(t, "lost/agent.qta", "without a record")
+	if err := os.Symlink("some/run", "linked"); err != nil {
 		t.Skip("this file system makes no links: ", err)
 	}
-	t.Chdir(dir)
 	c, err := Collect([]string{"."}) // whose name begins as one that is hidden
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +246,7 @@ func TestCollect(t *testing.T) {
 	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 3 {
 		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)
 	}
-	_, err = Collect([]string{filepath.Join(dir, "nowhere")})
+	_, err = Collect([]string{"nowhere"})
 	if _, unnamed := Collect([]string{""}); err == nil || unnamed == nil {
 		t.Error("a directory that is not there is read")
 	}

@@ -123,7 +123,7 @@ func TestPatience(t *testing.T) {
 // A task that an untrained policy solves is called that at the start and at the end.
 func TestUntrained(t *testing.T) {
 	for radius, want := range map[float64]bool{0.35: false, 9: true} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		o.Steps = 20
 		o.Unchecked = true // CheckEnv refuses so large a radius
 		h := hear(&o)
@@ -150,7 +150,7 @@ func (e displaced) Place(goal []float64) (x, y float64) {
 // A goal whose place no picture shows is named at the start.
 func TestOutside(t *testing.T) {
 	for by, want := range map[float64]bool{0: false, -3: true, 300: true} {
-		o := tinyRun(newDir(t))
+		o := newRun(t)
 		o.Steps = 20
 		h := hear(&o)
 		trainIn(t, o, func() qta.Env { return displaced{maze(t).(Sketcher), by} })

@@ -42,9 +42,9 @@ func TestPaperData(t *testing.T) {
 	}
 }
 
-// TestRecognize sees each method in each preset, and the methods that presets imply.
-// The set literal differs from paper only in the goal of Equation 5, so with a
-// method that does not use Equation 5 it is paper.
+// TestRecognize sees each method in each preset, also with a parameter changed. The set
+// literal differs from paper only in the goal of Equation 5, so with a method that does not
+// use Equation 5 it is paper.
 func TestRecognize(t *testing.T) {
 	roomtest.Long(t)
 	for _, preset := range qta.Presets() {
@@ -56,28 +56,24 @@ func TestRecognize(t *testing.T) {
 			if want == "literal" && (p.Curriculum != "qta" || p.Uncertainty == "q") {
 				want = "paper"
 			}
-			if got, setting := Recognize(p); got.Name != m.Name || setting != want {
-				t.Errorf("%s of %s is taken for %s of %s", m.Name, preset.Name, got.Name, setting)
-			}
+			recognized(t, p, m.Name, want)
 			p.ActionNoise = 0.77 // in which no presets differ
-			if got, setting := Recognize(p); got.Name != m.Name || setting != want+" ActionNoise=0.77" {
-				t.Errorf("%s of %s with more noise is taken for %s of %s", m.Name, preset.Name, got.Name,
-					setting)
-			}
+			recognized(t, p, m.Name, want+" ActionNoise=0.77")
 		}
 	}
 	her := qta.Beyond()
 	her.Curriculum = "her"
 	her.FirstGoalDesired = 0 // which only QTA has
-	per := PER.Apply(qta.Beyond())
-	per.Learner = "authors"
-	for _, test := range []struct {
-		p             qta.Params
-		name, setting string
-	}{{her, "HER", "beyond"}, {per, "QTA + PER", "beyond Learner=authors"}, {qta.Beyond(), "QTA", "beyond"},
-		{qta.MEGA(), "MEGA", "mega"}, {qta.VDS(), "VDS", "vds"}} {
-		if got, setting := Recognize(test.p); got.Name != test.name || setting != test.setting {
-			t.Errorf("%s is taken for %s of %s", test.setting, got.Name, setting)
-		}
+	recognized(t, her, "HER", "beyond")
+	recognized(t, qta.MEGA(), "MEGA", "mega")
+	recognized(t, qta.VDS(), "VDS", "vds")
+}
+
+// recognized checks the method and the setting that parameters are taken for.
+func recognized(t *testing.T, p qta.Params, method, setting string) {
+	t.Helper()
+	got, of := Recognize(p)
+	if got.Name != method || of != setting {
+		t.Errorf("%s of %s is taken for %s of %s", method, setting, got.Name, of)
 	}
 }
