@@ -101,9 +101,7 @@ func program(t *testing.T, old, new string) string {
 	overlay := filepath.Join(dir, "overlay.json")
 	roomtest.Write(t, changed, strings.Replace(text, old, new, 1))
 	path, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	instead, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
 	roomtest.Write(t, overlay, string(instead))
 	name := filepath.Join(dir, "qta.exe")

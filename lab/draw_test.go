@@ -216,9 +216,7 @@ func TestCharts(t *testing.T) {
 		t.Errorf("goals set are drawn at %s, those reached at %s", set, reached)
 	}
 	files, err := v.files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	has(t, string(files[PageFile]), "<strong>98.5 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000", "50 set, 20 reached, by step 1000<",
 		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
 }
@@ -275,9 +273,7 @@ func TestGoalsShown(t *testing.T) {
 	a := newAgent(t, p)
 	s := &state{Frames: []frame{{Step: 500}, {Step: 3500}}, sketcher: maze(t).(Sketcher)}
 	o := qta.TrainOptions{Steps: 3500, EvalEvery: 500, Rollouts: 1}
-	if err := a.Train(t.Context(), maze(t), maze(t), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Train(t.Context(), maze(t), maze(t), o))
 	var want [2][][2]float64
 	for i, goal := range a.Goals(0, 3500) {
 		at, _ := place(s.sketcher, a, goal)

@@ -129,22 +129,17 @@ func atEdge(env qta.Env, achieved, desired []float64) bool {
 	return false
 }
 
-// goals returns some of the achieved and desired goals, at most 64. For an episode of 16
-// steps it returns all.
+// goals returns the achieved and desired goals of some rows, at most 64. For an episode of
+// 16 steps it returns all.
 func (f Fingerprint) goals(sizes qta.Sizes) (some [][]float64) {
-	var all [][]float64
-	for _, row := range f {
-		if len(row) < sizes.Observation+2*sizes.Goal {
+	const mostRows = 32
+	stride := 1 + len(f)/mostRows
+	for i := 0; i < len(f); i += stride {
+		if len(f[i]) < sizes.Observation+2*sizes.Goal {
 			continue // another program has written it
 		}
-		goals := row[sizes.Observation:]
-		all = append(all, goals[:sizes.Goal], goals[sizes.Goal:2*sizes.Goal])
-	}
-	const most = 64
-	stride := 1 + len(all)/most // takes at most 64
-	stride |= 1                 // an odd one takes both kinds of goals, which take turns
-	for i := 0; i < len(all); i += stride {
-		some = append(some, all[i])
+		goals := f[i][sizes.Observation:]
+		some = append(some, goals[:sizes.Goal], goals[sizes.Goal:2*sizes.Goal])
 	}
 	return some
 }

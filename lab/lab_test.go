@@ -14,7 +14,10 @@ import (
 	"qta/internal/roomtest"
 )
 
-var has = roomtest.Has
+var (
+	has  = roomtest.Has
+	must = roomtest.Must
+)
 
 // tiny returns parameters that train within a second.
 func tiny() qta.Params {
@@ -37,9 +40,7 @@ func newRun(t testing.TB) Options { return tinyRun(newDir(t)) }
 func newAgent(t testing.TB, p qta.Params) *qta.Agent {
 	t.Helper()
 	a, err := qta.NewAgent(p, maze(t).Sizes(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -61,18 +62,14 @@ func train(t testing.TB, o Options) {
 // trainIn trains in two instances of an environment.
 func trainIn(t testing.TB, o Options, env func() qta.Env) {
 	t.Helper()
-	if err := Train(t.Context(), env(), env(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Train(t.Context(), env(), env(), o))
 }
 
 // record reads the record of a run.
 func record(t testing.TB, dir string) *Record {
 	t.Helper()
 	r, err := ReadRecord(filepath.Join(dir, RecordFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -86,9 +83,7 @@ func rewrite(t testing.TB, dir string, r *Record) {
 func open(t testing.TB, dir string) *Run {
 	t.Helper()
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 

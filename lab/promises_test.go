@@ -43,18 +43,14 @@ func attach(t testing.TB, dir string, change func(*state)) {
 	r := open(t, dir)
 	change(r.state)
 	r.state.attach(r.Agent)
-	if err := r.Agent.SaveFile(filepath.Join(dir, AgentFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Agent.SaveFile(filepath.Join(dir, AgentFile)))
 }
 
 // copyRun copies a run's directory.
 func copyRun(t testing.TB, from string) (to string) {
 	t.Helper()
 	to = newDir(t)
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(to, os.DirFS(from)))
 	return to
 }
 
@@ -190,9 +186,7 @@ func TestKilledAtEnd(t *testing.T) {
 	r.Outcome = Outcome{}
 	r.Curve = nil
 	rewrite(t, o.Dir, r)
-	if err := os.Rename(filepath.Join(o.Dir, AgentFile), filepath.Join(o.Dir, PreviousFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(o.Dir, AgentFile), filepath.Join(o.Dir, PreviousFile)))
 	train(t, o)
 	sameFiles(t, "after it was killed", o.Dir, want)
 }
@@ -206,9 +200,7 @@ func TestReplaced(t *testing.T) {
 	o := tinyRun("run")
 	o.AfterStep = func(step int) {
 		if step == 50 {
-			if err := os.Rename("run", "moved"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename("run", "moved"))
 			roomtest.Write(t, filepath.Join("run", LockFile), "")
 			os.Chdir(elsewhere)
 		}
@@ -301,9 +293,7 @@ func TestSync(t *testing.T) {
 		{LogFile, broken{closed: syscall.EDQUOT}, syscall.EDQUOT},
 	} {
 		d, err := claim(newDir(t), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		breaks(d, test.name, test.file)
 		err = d.write(test.name, []byte("qta"))
 		if !errors.Is(err, test.want) || exists(filepath.Join(d.path, test.name)) != (test.want == nil) {
@@ -366,14 +356,10 @@ func TestUnwritable(t *testing.T) {
 func TestFullForLog(t *testing.T) {
 	o := newRun(t)
 	d, err := claim(o.Dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.close()
 	s, err := newSession(t.Context(), d, maze(t), maze(t), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	breaks(d, LogFile, broken{written: syscall.ENOSPC})
 	err = s.train(t.Context(), maze(t))
 	has(t, fmt.Sprint(err), LogFile+" cannot be written: no space left")
@@ -480,9 +466,7 @@ func TestLock(t *testing.T) {
 	}
 	train(t, o)
 	f, err := os.Open(filepath.Join(dir, LockFile)) // as another who looks does
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	err = tryLock(f, false)
 	if err != nil || InUse(dir) {

@@ -218,9 +218,7 @@ func changedAgent(t *testing.T, changes ...string) *qta.Agent {
 	t.Helper()
 	a := newAgent(t, with(tiny(), strings.Join(changes, " ")))
 	o := qta.TrainOptions{Steps: 60, EvalEvery: 60, Rollouts: 1}
-	if err := a.Train(t.Context(), maze(t), maze(t), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Train(t.Context(), maze(t), maze(t), o))
 	return a
 }
 
@@ -236,9 +234,7 @@ func TestCollect(t *testing.T) {
 		t.Skip("this file system makes no links: ", err)
 	}
 	c, err := Collect([]string{"."}) // whose name begins as one that is hidden
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var paths []string
 	for _, r := range c.Runs {
 		paths = append(paths, r.Path)

@@ -56,9 +56,7 @@ func trainCounted(t *testing.T, dir string, last int) (*count, error) {
 func TestStopsBetweenEpisodes(t *testing.T) {
 	whole := newDir(t)
 	all, err := trainCounted(t, whole, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	film := all.film + 5                                        // in the film of the end
 	stops := []int{3, film, film + HeldOut/2, all.episodes - 9} // CheckEnv, film, held-out rollouts, desired goals
 	if !testing.Short() {
@@ -85,9 +83,7 @@ func TestStopsBetweenEpisodes(t *testing.T) {
 func TestHeldOutOnce(t *testing.T) {
 	dir := newDir(t)
 	all, err := trainCounted(t, dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := contents(t, dir)
 	again, err := trainCounted(t, dir, 0)
 	if err != nil || again.episodes > HeldOut+20 {

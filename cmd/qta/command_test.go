@@ -27,7 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var has = roomtest.Has
+var (
+	has  = roomtest.Has
+	must = roomtest.Must
+)
 
 // result is what a command has shown.
 type result struct {

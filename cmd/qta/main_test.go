@@ -139,9 +139,7 @@ func TestHeldOut(t *testing.T) {
 	roomtest.Write(t, "near.txt", "SG\n")
 	mustRun(t, near+"-steps 50 -seed 2 -out run")
 	run, err := lab.Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := run.Agent.Evaluate(run.Run.NewMaze().Env(), 200, 2)
 	if err != nil || e.Success == 0 || e.Success == e.Reached {
 		t.Fatalf("%+v, error %v", e, err)
@@ -196,9 +194,7 @@ func TestNumericFailure(t *testing.T) {
 	got := invoke(t, tiny+" -set HiddenSize=64 -set HiddenLayers=16 -set LearningStarts=35 -set CriticRate=1 "+
 		"-steps 2000 -checkpoint 10 -out run")
 	r, err := lab.Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	named := regexp.MustCompile(`^qta: step \d+: (?:policy|critics|predictive heads): NaN is not finite`).MatchString(got.errors)
 	kept := fmt.Sprintf("; the save from step %d is kept in run\n", r.Agent.Steps())
 	record := recordOf(t, "run")
@@ -217,9 +213,7 @@ func TestLook(t *testing.T) {
 	mustRun(t, tiny+" -steps 30 -out run")
 	before := roomtest.Read(t, "run", lab.AgentFile)
 	a, err := qta.LoadFile("run/agent.qta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustRun(t, "eval run -rollouts 7") // TestSolved has what it says
 	mustRun(t, "maze 1U5 -o maze.svg")
 	if got := roomtest.Read(t, "maze.svg"); !strings.Contains(got, "Maze 1U5, with start S and goal G") {

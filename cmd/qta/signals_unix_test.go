@@ -34,9 +34,7 @@ func TestSignals(t *testing.T) {
 			continue
 		}
 		c := exec.Command(os.Args[0], strings.Fields(test.command)...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Start())
 		t.Cleanup(func() { c.Process.Kill() })
 		begun(t, test.dir)
 		c.Process.Signal(test.signal)

@@ -23,9 +23,7 @@ import (
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000 -set Batch=64\n"+
 		"  -maze 4x5 -threads 03 -seed 010 -out x # other\n-seed 18446744073709551615\n", "here")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, c := range cells {
 		got = append(got, fmt.Sprintln(c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
@@ -130,9 +128,7 @@ func tinySweep(t *testing.T, file string, cells int, more string) {
 func recordOf(t *testing.T, dir string) *lab.Record {
 	t.Helper()
 	r, err := lab.ReadRecord(filepath.Join(dir, lab.RecordFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -188,9 +184,7 @@ func TestSweep(t *testing.T) {
 
 	// What is done is not started again; what is damaged is not done.
 	log, err := os.Stat("runs/seed1/" + lab.RecordFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	agent := roomtest.Read(t, "runs/seed2", lab.AgentFile)
 	roomtest.Write(t, "runs/seed2/"+lab.AgentFile, agent[:len(agent)/2]+"x"+agent[len(agent)/2+1:])
 	record := roomtest.Read(t, "runs/seed3", lab.RecordFile)
@@ -224,9 +218,7 @@ func TestSweep(t *testing.T) {
 
 	// A cell that cannot run does not stop the others.
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
-	if err := os.RemoveAll("runs/seed2"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll("runs/seed2"))
 	r := invoke(t, sweep)
 	want := "qta: 2 of 4 cells failed and 2 ended; the first failure: line "
 	if r.code != exitFailure || !strings.HasPrefix(r.errors, want) || !strings.Contains(r.errors, "holds another run") {
@@ -281,9 +273,7 @@ func TestStatus(t *testing.T) {
 	tinySweep(t, "s.txt", 2, "-steps 100000 -checkpoint 7")
 	c := exec.Command(os.Args[0],
 		strings.Fields(tiny+" -steps 100000 -checkpoint 7 -seed 1 -out runs/seed1 -threads 1")...)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	defer c.Process.Kill()
 	begun(t, "runs/seed1")
 	has(t, mustRun(t, "status runs"), "runs/seed1  running  at step ", "\n1 running\n")
@@ -314,9 +304,7 @@ func startSweep(t *testing.T) *exec.Cmd {
 	c := exec.Command(os.Args[0], strings.Fields("sweep s.txt -jobs 2 -out parts")...)
 	c.Stdout = io.Discard
 	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	return c
 }
 
@@ -365,9 +353,7 @@ func TestSweepKills(t *testing.T) {
 	// Two sweeps that share the cells wait for each other's.
 	other := startSweep(t)
 	mustRun(t, "sweep s.txt -jobs 2 -out parts")
-	if err := other.Wait(); err != nil {
-		t.Error(err)
-	}
+	must(t, other.Wait())
 	for seed := 1; seed <= cells; seed++ {
 		dir := fmt.Sprintf("seed%d", seed)
 		same(t, filepath.Join("whole", dir), filepath.Join("parts", dir))

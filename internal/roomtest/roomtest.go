@@ -25,24 +25,26 @@ func Long(t testing.TB) {
 	}
 }
 
+// Must ends a test whose preparation has failed.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Write writes a file, in a directory that it makes.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	Must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // Read reads a file.
 func Read(t testing.TB, elements ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(elements...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return string(data)
 }
 
@@ -69,9 +71,7 @@ func Picture(t testing.TB, svg string) {
 func Maze(t testing.TB, name string) *qta.Maze {
 	t.Helper()
 	m, err := qta.NewMaze(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return m
 }
 

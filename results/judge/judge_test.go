@@ -23,9 +23,7 @@ func TestResults(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
 	files, err := judge([]string{"results/runs"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Must(t, err)
 	for path, want := range files {
 		if roomtest.Read(t, path) != string(want) {
 			t.Errorf("%s is not what go run ./results/judge results/runs makes of it", path)
@@ -62,9 +60,7 @@ func TestFront(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
 	c, err := lab.Collect([]string{"results/runs"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Must(t, err)
 	r := report.New(c)
 	rows := []string{"| maze | the paper's QTA | `paper` | `quick` | `beyond Batch=256` |", "|---|---|---|---|---|"}
 	for maze := range strings.FieldsSeq("4x5 6x5 8x5 12x5 14x5 15x5 5U5") {
