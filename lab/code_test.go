@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -102,8 +101,7 @@ func program(t *testing.T, old, new string) string {
 	roomtest.Write(t, changed, strings.Replace(text, old, new, 1))
 	path, err := filepath.Abs(file)
 	must(t, err)
-	instead, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	roomtest.Write(t, overlay, string(instead))
+	roomtest.Write(t, overlay, fmt.Sprintf(`{"Replace": {%q: %q}}`, path, changed))
 	name := filepath.Join(dir, "qta.exe")
 	out, err := exec.Command("go", "build", "-o", name, "-overlay", overlay, "../cmd/qta").CombinedOutput()
 	if err != nil {

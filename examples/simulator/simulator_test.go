@@ -368,40 +368,11 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// benchmark measures something in this process, and in a child.
-func benchmark(b *testing.B, measure func(b *testing.B, env, evaluation qta.Env)) {
-	b.Run("go", func(b *testing.B) { measure(b, new(cart), new(cart)) })
-	b.Run("python3", func(b *testing.B) { measure(b, python(b), python(b)) })
-}
-
-// BenchmarkStep measures a step.
+// BenchmarkStep measures a step of cart.py.
 func BenchmarkStep(b *testing.B) {
-	benchmark(b, func(b *testing.B, env, _ qta.Env) {
-		env.Reset(rand.New(rand.NewPCG(1, 0)))
-		for b.Loop() {
-			env.Step([]float64{0.3})
-		}
-	})
-}
-
-// BenchmarkTrain measures a step of training, with the set that the program takes.
-func BenchmarkTrain(b *testing.B) {
-	p, err := parameters(50, nil)
-	if err != nil {
-		b.Fatal(err)
+	env := python(b)
+	env.Reset(rand.New(rand.NewPCG(1, 0)))
+	for b.Loop() {
+		env.Step([]float64{0.3})
 	}
-	o := qta.TrainOptions{Steps: 2000, EvalEvery: 1000, Rollouts: 20}
-	benchmark(b, func(b *testing.B, env, evaluation qta.Env) {
-		for b.Loop() {
-			a, err := qta.NewAgent(p, env.Sizes(), 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := a.Train(b.Context(), env, evaluation, o); err != nil {
-				b.Fatal(err)
-			}
-			a.Close()
-		}
-		b.ReportMetric(2000*float64(b.N)/b.Elapsed().Seconds(), "steps/s")
-	})
 }

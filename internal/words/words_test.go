@@ -64,8 +64,6 @@ func TestBadFile(t *testing.T) {
 		{errors.New("it is larger than 64 MB"), true},
 		{syscall.EACCES, true},
 		{syscall.ENAMETOOLONG, true},
-		{syscall.EDQUOT, false},
-		{syscall.ENFILE, false},
 		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
 	} {
 		err := BadFile(test.err, "file: %w", test.err)
