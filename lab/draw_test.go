@@ -110,9 +110,7 @@ func checkSnapshot(t *testing.T, env Surveyor, start, desired []float64) {
 		value := a.Value([][]float64{start}, [][]float64{goal})
 		want.Value = append(want.Value, float32(value[0]))
 	}
-	if diff := cmp.Diff(want, g.take(a), cmpopts.EquateApprox(1e-5, 0)); diff != "" {
-		t.Errorf("%T (-want +got):\n%.500s", env, diff)
-	}
+	equal(t, fmt.Sprintf("%T", env), want, g.take(a), cmpopts.EquateApprox(1e-5, 0))
 }
 
 // threePlaces returns two snapshots of three places in a row.
@@ -143,9 +141,7 @@ func TestFigure5Numbers(t *testing.T) {
 	r := math.Sqrt(3) / 2
 	want := &Figure5{ValueGrowth: 7.0 / 3, ErrorFall: 5.0 / 3, ErrorByDistance: r, GoalByDeviation: r, GoalDistance: 0.75}
 	s := threePlaces()
-	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the numbers of Figure 5", want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6))
 
 	// A snapshot before the paper's first row does not count where two others do.
 	s.Snapshots[0].Step = firstPanel
@@ -158,9 +154,7 @@ func TestFigure5Numbers(t *testing.T) {
 		Draws:       []int{0},
 	}
 	s.Snapshots = slices.Insert(s.Snapshots, 0, early)
-	if diff := cmp.Diff(want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
-		t.Errorf("with an early snapshot (-want +got):\n%s", diff)
-	}
+	equal(t, "with an early snapshot", want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6))
 
 	s.Snapshots = s.Snapshots[:1]
 	if s.figure5Numbers() != nil {
@@ -187,9 +181,7 @@ func TestPanels(t *testing.T) {
 		{name: "goal probability", unit: "per point", numbers: shot.Probability, scale: draw.Scale{High: 1}, sparse: true},
 		{name: "sampled goals"},
 	}
-	if diff := cmp.Diff(want, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{})); diff != "" {
-		t.Errorf("panels; only deviation and probability have a snapshot's own scale (-want +got):\n%s", diff)
-	}
+	equal(t, "panels; only deviation and probability have a snapshot's own scale", want, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{}))
 }
 
 // TestImage leaves zeros out of an image of sparse numbers, which shows others in
@@ -198,9 +190,7 @@ func TestImage(t *testing.T) {
 	g := &grid{Cols: 5, Rows: 2, Index: []int{6, 1, 2, 4}}
 	m := g.image([]float32{0.25, 0.5, 0.25, 0}, draw.Scale{High: 0.5}, true)
 	few, most := draw.Scale{High: 1}.Color(0.5), draw.Scale{High: 1}.Color(1)
-	if diff := cmp.Diff([]uint8{most, most, most, few, 0, most, most, most, few, 0}, m.Pix); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the image", []uint8{most, most, most, few, 0, most, most, most, few, 0}, m.Pix)
 }
 
 // TestCharts looks for the largest numbers of the evaluations on the charts' axes.
@@ -246,11 +236,10 @@ func TestThin(t *testing.T) {
 			}
 		}
 		wantShots = wantShots[max(0, len(wantShots)-mostSnapshots):]
-		if diff := cmp.Diff(wantFrames, steps(frames, func(f frame) int { return f.Step })); diff != "" {
-			t.Fatalf("frames after evaluation %d (-want +got):\n%s", n, diff)
-		}
-		if diff := cmp.Diff(wantShots, steps(snapshots, func(s snapshot) int { return s.Step })); diff != "" {
-			t.Fatalf("snapshots after evaluation %d (-want +got):\n%s", n, diff)
+		equal(t, fmt.Sprintf("frames after evaluation %d", n), wantFrames, steps(frames, func(f frame) int { return f.Step }))
+		equal(t, fmt.Sprintf("snapshots after evaluation %d", n), wantShots, steps(snapshots, func(s snapshot) int { return s.Step }))
+		if t.Failed() {
+			return
 		}
 	}
 }
@@ -329,9 +318,7 @@ func TestPlay(t *testing.T) {
 		chance := rand.New(rand.NewPCG(1, 0))
 		for k, r := range rollouts {
 			want := passingRollout(maze(t).(*mazeEnv).Reset(chance), e.at[k], horizon)
-			if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-4)); diff != "" { // places have five digits
-				t.Errorf("frame %d, rollout %d, at the goal after step %d of %d (-want +got):\n%s", frame, k, e.at[k], horizon, diff)
-			}
+			equal(t, fmt.Sprintf("frame %d, rollout %d, at the goal after step %d of %d", frame, k, e.at[k], horizon), want, r, cmpopts.EquateApprox(0, 1e-4))
 		}
 	}
 }

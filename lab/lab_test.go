@@ -15,8 +15,9 @@ import (
 )
 
 var (
-	has  = roomtest.Has
-	must = roomtest.Must
+	equal = roomtest.Equal
+	has   = roomtest.Has
+	must  = roomtest.Must
 )
 
 // tiny returns parameters that train within a second.

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta"
 	"qta/internal/roomtest"
 )
@@ -150,9 +148,7 @@ func TestLostRecord(t *testing.T) {
 	for _, text := range []string{"", "what is this?"} {
 		roomtest.Write(t, filepath.Join(dir, RecordFile), text)
 		train(t, tinyRun(dir))
-		if diff := cmp.Diff(want, record(t, dir)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		equal(t, "the record", want, record(t, dir))
 	}
 }
 
@@ -513,9 +509,7 @@ func TestWithoutDrawing(t *testing.T) {
 	trainIn(t, o, func() qta.Env { return roomtest.Maze(t, "1U5").Env() })
 	files := contents(t, o.Dir)
 	names := slices.Sorted(maps.Keys(files))
-	if diff := cmp.Diff([]string{AgentFile, CurveFile, LogFile, PageFile, RecordFile}, names); diff != "" {
-		t.Errorf("its files (-want +got):\n%s", diff)
-	}
+	equal(t, "its files", []string{AgentFile, CurveFile, LogFile, PageFile, RecordFile}, names)
 	page := files[PageFile]
 	has(t, page, "success (fraction of 2 rollouts)")
 	if strings.Contains(page, "Figure 5") {

@@ -45,9 +45,7 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if diff := cmp.Diff(r, got); diff != "" {
-		t.Errorf("(-written +read):\n%s", diff)
-	}
+	equal(t, "the record", r, got)
 	windows := strings.ReplaceAll(string(text), "\n", "\r\n")
 	got, err = decodeRecord([]byte(windows))
 	if err != nil || string(got.Encode()) != string(text) {
@@ -137,9 +135,7 @@ func TestLog(t *testing.T) {
 	const want = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2]," +
 		"actor_loss[reward],goals_set[count],goals_reached[count],reached[fraction],return[reward]," +
 		"steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
-	if diff := cmp.Diff(want, string(logTable(r.Run, r.Curve[1:]))); diff != "" {
-		t.Errorf("log.csv (-want +got):\n%s", diff)
-	}
+	equal(t, "log.csv", want, string(logTable(r.Run, r.Curve[1:])))
 	for _, test := range []struct{ parameter, value, unit string }{
 		{"Learner", "paper", "cell^2"},
 		{"Learner", "authors", "cell"},
@@ -157,9 +153,7 @@ func TestLog(t *testing.T) {
 func TestCommand(t *testing.T) {
 	r := madeUp(t)
 	const want = "qta -maze 4x5 -params small -seed 7 -eval 1000 -steps 150000 -stop solved"
-	if diff := cmp.Diff(want, r.Command()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the command", want, r.Command())
 	r.Run.Rollouts = 2
 	if r.Command() != "" {
 		t.Errorf("a run of 2 rollouts is repeated by %q", r.Command())
@@ -172,9 +166,7 @@ func TestDifferences(t *testing.T) {
 	other := id
 	other.Map = []string{"SG"} // of a map file that was changed
 	want := []string{"the map of 4x5 differs"}
-	if diff := cmp.Diff(want, id.Differences(other)); diff != "" {
-		t.Errorf("another map (-want +got):\n%s", diff)
-	}
+	equal(t, "another map", want, id.Differences(other))
 }
 
 // A parameter that changes nothing in a run is no difference: agents that differ in it

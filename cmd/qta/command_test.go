@@ -3,12 +3,11 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"qta/internal/roomtest"
 )
@@ -28,8 +27,9 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	has  = roomtest.Has
-	must = roomtest.Must
+	equal = roomtest.Equal
+	has   = roomtest.Has
+	must  = roomtest.Must
 )
 
 // result is what a command has shown.
@@ -76,9 +76,10 @@ func transcript(t *testing.T, name string, code int) string {
 	}
 	if *update {
 		roomtest.Write(t, path, shown.String())
-	} else if diff := cmp.Diff(want, shown.String()); diff != "" {
-		t.Errorf("not what %s has; to write it anew, run: go test ./cmd/qta -run %s -update (-want +got):\n%s", name, t.Name(), diff)
+		want = shown.String()
 	}
+	what := fmt.Sprintf("not what %s has; to write it anew, run: go test ./cmd/qta -run %s -update", name, t.Name())
+	equal(t, what, want, shown.String())
 	return shown.String()
 }
 

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta/internal/roomtest"
 	"qta/lab"
 )
@@ -31,9 +29,7 @@ func TestParseSweep(t *testing.T) {
 	want := []string{"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1\n", "3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1\n",
 		"4 here/x 4x5 10 150000 solved 3\n",
 		"5 here/4x5-quick-18446744073709551615 4x5 18446744073709551615 150000 solved 1\n"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the cells", want, got)
 	var screen bytes.Buffer
 	cells[1].at.Store(500)
 	(&sweep{cells: cells, stdout: &output{w: &screen, live: true}}).show()
@@ -136,9 +132,7 @@ func recordOf(t *testing.T, dir string) *lab.Record {
 func same(t *testing.T, a, b string) {
 	t.Helper()
 	x, y := recordOf(t, a), recordOf(t, b)
-	if diff := cmp.Diff([]any{x.Outcome, x.Curve}, []any{y.Outcome, y.Curve}); diff != "" {
-		t.Errorf("outcomes and curves of %s and %s:\n%s", a, b, diff)
-	}
+	equal(t, fmt.Sprintf("outcomes and curves of %s and %s", a, b), []any{x.Outcome, x.Curve}, []any{y.Outcome, y.Curve})
 }
 
 // A cell whose record cannot be written has failed, and says why; given again, the sweep

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta/internal/roomtest"
 )
 
@@ -50,9 +48,7 @@ func TestTicks(t *testing.T) {
 		for _, x := range ticks(test.low, test.high) {
 			texts = append(texts, number(x))
 		}
-		if diff := cmp.Diff(test.want, strings.Join(texts, " ")); diff != "" {
-			t.Errorf("%v to %v (-want +got):\n%s", test.low, test.high, diff)
-		}
+		roomtest.Equal(t, fmt.Sprintf("%v to %v", test.low, test.high), test.want, strings.Join(texts, " "))
 	}
 }
 

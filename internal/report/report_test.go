@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qta"
@@ -59,13 +58,7 @@ func rows(r *Report) (lines []string) {
 	return lines
 }
 
-// equal compares a list of lines with what is wanted.
-func equal(t *testing.T, what string, want, got []string) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
+var equal = roomtest.Equal
 
 // TestMeans compares the statistics of a row's ended runs with numbers worked out by hand.
 func TestMeans(t *testing.T) {
@@ -118,9 +111,7 @@ runs/3,quick,a drone,,QTA,3,solved,5000,700,5000,5000,,5000,VERSION,,c0ffee,AVX2
 "runs, of ""May""",mega,1U5,9,MEGA,1,finished untrained,2500,700,0,0,,2500,VERSION,fused 1,c0ffee,AVX2,qta -maze 1U5 -params mega -seed 1 -eval 1000 -steps 2500 -stop solved
 `
 	got := string(of(solved, unsolved, running(), ofAnother).CSV())
-	if diff := cmp.Diff(strings.ReplaceAll(want, "VERSION", qta.Version), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the table", strings.ReplaceAll(want, "VERSION", qta.Version), got)
 }
 
 // TestPoints holds the points of the figures to numbers worked out by hand.
@@ -140,9 +131,7 @@ func TestPoints(t *testing.T) {
 		{"a mean success, of all runs that have the evaluation", []draw.Mean{{X: 1, Y: 0.25}, {X: 2, Y: 0.5}, {X: 3, Y: 1}},
 			success(madeup.On(paper.QTA, "8x5", []float64{0, 1, 1}, []float64{0.5, 0}))},
 	} {
-		if diff := cmp.Diff(test.want, test.got, cmpopts.EquateApprox(0, 0.01)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.what, diff)
-		}
+		equal(t, test.what, test.want, test.got, cmpopts.EquateApprox(0, 0.01))
 	}
 }
 
@@ -390,7 +379,5 @@ func TestPage(t *testing.T) {
 	if *update {
 		roomtest.Write(t, file, text)
 	}
-	if diff := cmp.Diff(roomtest.Read(t, file), text); diff != "" {
-		t.Errorf("the page is not %s; -update rewrites it (-want +got):\n%s", file, diff)
-	}
+	equal(t, fmt.Sprintf("the page is not %s; -update rewrites it", file), roomtest.Read(t, file), text)
 }

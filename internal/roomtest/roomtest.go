@@ -1,5 +1,5 @@
-// Package roomtest has what the tests of several packages share: files, mazes, and a look
-// at pages in Chromium.
+// Package roomtest has what the tests of several packages share: files, mazes, comparisons,
+// and a look at pages in Chromium.
 package roomtest
 
 import (
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"qta"
 )
@@ -55,6 +57,14 @@ func Has(t testing.TB, text string, parts ...string) {
 		if !strings.Contains(text, part) {
 			t.Errorf("there is no %q in %s", part, text)
 		}
+	}
+}
+
+// Equal fails if two values differ, and shows where.
+func Equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta/internal/roomtest"
 )
 
@@ -33,9 +31,7 @@ func TestTexts(t *testing.T) {
 		{Shell, "it's", `'it'\''s'`},
 		{Shell, "", "''"},
 	} {
-		if diff := cmp.Diff(test.want, test.of(test.in)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", test.in, diff)
-		}
+		roomtest.Equal(t, fmt.Sprintf("%q", test.in), test.want, test.of(test.in))
 	}
 }
 

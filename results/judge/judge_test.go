@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta"
 	"qta/internal/madeup"
 	"qta/internal/paper"
@@ -72,9 +70,7 @@ func TestFront(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(roomtest.Read(t, "README.md"), "\n| maze |")
 	table, _, _ = strings.Cut(table, "\n\n")
-	if diff := cmp.Diff(rows, strings.Split("| maze |"+table, "\n")); diff != "" {
-		t.Errorf("README.md's table is not what the runs make (-runs +README.md):\n%s", diff)
-	}
+	roomtest.Equal(t, "README.md's table is not what the runs make", rows, strings.Split("| maze |"+table, "\n"))
 }
 
 // frontCell returns the mean steps of runs, and how many runs there are, or how many of them are solved.
