@@ -58,9 +58,8 @@ func TestParseSweepRefuses(t *testing.T) {
 		{"-out " + strings.Repeat("x", 500) + "\n", "line 1: a sweep has at most 10000 cells, on lines of at most 500 bytes"},
 		{"-seed 0-1 -out x\n", "line 1: its directory x is also line 1's; "},
 	} {
-		if _, err := parseSweep(test.text, "here"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
-			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
-		}
+		_, err := parseSweep(test.text, "here")
+		has(t, fmt.Sprint(err), test.want)
 	}
 }
 

@@ -2,7 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
+	"fmt"
 	"testing"
 
 	"qta"
@@ -34,9 +34,7 @@ func TestReadParams(t *testing.T) {
 	} {
 		roomtest.Write(t, "my.json", test.text)
 		_, _, err := findParams("my.json", nil)
-		if err == nil || !strings.HasPrefix(err.Error(), "-params my.json: "+test.want) {
-			t.Errorf("%q: error %v, want %s", test.text, err, test.want)
-		}
+		has(t, fmt.Sprint(err), "-params my.json: "+test.want)
 	}
 }
 
