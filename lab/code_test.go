@@ -30,9 +30,7 @@ func TestCode(t *testing.T) {
 				continue
 			}
 			train(t, o)
-			if got := record(t, dir).Run.Code; got != there {
-				t.Errorf("after %q the record has %q", there, got)
-			}
+			equal(t, "the record's code", there, record(t, dir).Run.Code)
 		}
 	}
 }

@@ -163,9 +163,7 @@ func TestFigure5Numbers(t *testing.T) {
 }
 
 func TestCorrelation(t *testing.T) {
-	if got := correlation([]float32{1, 2}, []float32{3, 3}); got != 0 {
-		t.Errorf("a constant correlates with %v", got)
-	}
+	equal(t, "the correlation with a constant", 0.0, correlation([]float32{1, 2}, []float32{3, 3}))
 }
 
 // Only the scales of the deviation and of the probability are a snapshot's own.
@@ -384,9 +382,7 @@ func TestHint(t *testing.T) {
 		r.State, r.Outcome.SolvedAt, r.Outcome.FoundAt = Finished, 0, 0
 		last.Step = 2000
 		r.Curve[1] = last
-		if got := r.Hint(); !strings.HasPrefix(got, want) {
-			t.Errorf("hint %q, want %q", got, want)
-		}
+		has(t, r.Hint(), want)
 	}
 	o := newRun(t)
 	o.Params.Horizon = 3

@@ -152,13 +152,9 @@ func TestGrownFingerprint(t *testing.T) {
 		here = append(here, []float64{1 + grown, 5, -1})
 	}
 	here[19][2] = 0
-	if got := there.Difference(here); got != "" {
-		t.Errorf("after 1000 times as much: %q", got)
-	}
+	equal(t, "the difference in a reward after 1000 times as much", "", there.Difference(here))
 	here[5][2] = 0
-	if got := there.Difference(here); !strings.HasPrefix(got, "in an episode with fixed actions number 2 after step 5 is -1") {
-		t.Errorf("a reward after a difference of 1e-11: %q", got)
-	}
+	has(t, there.Difference(here), "in an episode with fixed actions number 2 after step 5 is -1") // a difference of 1e-11
 }
 
 // A reward at an edge is one that another machine's rounding may turn over.

@@ -806,9 +806,8 @@ func TestRecordOfAnother(t *testing.T) {
 		rewrite(t, o.Dir, r)
 		train(t, o) // ends at once and makes the record again
 		again := record(t, o.Dir)
-		if got := fmt.Sprint(again.Program.Revision, " ", again.Limits.Steps); got != test.want {
-			t.Errorf("%+v: revision and limit are %s", test, got)
-		}
+		got := fmt.Sprint(again.Program.Revision, " ", again.Limits.Steps)
+		equal(t, fmt.Sprintf("revision and limit of %+v", test), test.want, got)
 	}
 }
 

@@ -101,9 +101,7 @@ func TestRecordWithoutParameter(t *testing.T) {
 // 199 of 200 rollouts are not written as 100 %.
 func TestHeldOutPercent(t *testing.T) {
 	for share, want := range map[float64]string{0: "0 %", 0.07: "7 %", 199. / 200: "99.5 %", 1: "100 %"} {
-		if got := (Outcome{HeldOut: &share}).HeldOutPercent(); got != want {
-			t.Errorf("a share of %v is %s, want %s", share, got, want)
-		}
+		equal(t, "the share", want, Outcome{HeldOut: &share}.HeldOutPercent())
 	}
 }
 

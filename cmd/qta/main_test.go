@@ -63,23 +63,15 @@ func TestShown(t *testing.T) {
 func TestHelp(t *testing.T) {
 	want := mustRun(t, "help")
 	for _, args := range []string{"-h", "--help", "-help"} {
-		if got := mustRun(t, args); got != want {
-			t.Errorf("qta %s differs from qta help", args)
-		}
+		equal(t, "qta "+args+", which is qta help", want, mustRun(t, args))
 	}
 	for _, code := range []int{exitDone, exitFailure, exitInput, exitNumeric, exitUnfinished} {
-		if !strings.Contains(want, fmt.Sprintf("\n  %-3d ", code)) {
-			t.Errorf("no line on exit code %d", code)
-		}
+		has(t, want, fmt.Sprintf("\n  %-3d ", code))
 	}
 	for _, c := range commands() {
-		if !strings.Contains(want, fmt.Sprintf("\n  %-8s %s\n", c.name, c.about)) {
-			t.Errorf("no line on %s", c.name)
-		}
+		has(t, want, fmt.Sprintf("\n  %-8s %s\n", c.name, c.about))
 		page := mustRun(t, "help "+c.name)
-		if mustRun(t, c.name+" -h") != page {
-			t.Errorf("qta %s -h differs from qta help %[1]s", c.name)
-		}
+		equal(t, "qta "+c.name+" -h, which is qta help "+c.name, page, mustRun(t, c.name+" -h"))
 	}
 	for _, args := range []string{"version", "-version", "--version"} {
 		got := mustRun(t, args)
@@ -216,9 +208,7 @@ func TestLook(t *testing.T) {
 	must(t, err)
 	mustRun(t, "eval run -rollouts 7") // TestSolved has what it says
 	mustRun(t, "maze 1U5 -o maze.svg")
-	if got := roomtest.Read(t, "maze.svg"); !strings.Contains(got, "Maze 1U5, with start S and goal G") {
-		t.Errorf("the drawing of a maze: %s", got)
-	}
+	has(t, roomtest.Read(t, "maze.svg"), "Maze 1U5, with start S and goal G")
 	roomtest.Write(t, "mark.txt", "\ufeffSG\n") // as some editors begin UTF-8
 	mustRun(t, "maze mark.txt")
 	has(t, mustRun(t, "export run -o n.safetensors"),
@@ -258,9 +248,7 @@ func TestLook(t *testing.T) {
 // holds.
 func TestParams(t *testing.T) {
 	out := mustRun(t, "params")
-	if !strings.Contains(out, "values in the set paper;") {
-		t.Error("the set is not named")
-	}
+	has(t, out, "values in the set paper;")
 	for line := range strings.Lines(out) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
 			t.Errorf("%d columns: %s", n, line)

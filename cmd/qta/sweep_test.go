@@ -205,9 +205,7 @@ func TestSweep(t *testing.T) {
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
 	has(t, mustRun(t, sweep), "0 seed1: not solved within 60 steps")
-	if got := recordOf(t, "runs/seed1").Outcome.Steps; got != 60 {
-		t.Errorf("after a budget of 60 steps the run has %d", got)
-	}
+	equal(t, "the steps with a budget of 60", 60, recordOf(t, "runs/seed1").Outcome.Steps)
 
 	// A cell that cannot run does not stop the others.
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")

@@ -83,9 +83,7 @@ func TestMeans(t *testing.T) {
 		if g.Pending() > 0 {
 			got += fmt.Sprintf(", %d not ended", g.Pending())
 		}
-		if got != test.want {
-			t.Errorf("%s: %s, want %s", test.what, got, test.want)
-		}
+		equal(t, test.what, test.want, got)
 	}
 }
 

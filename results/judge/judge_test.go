@@ -124,9 +124,7 @@ func TestAnswers(t *testing.T) {
 		{"other mazes", solved("C QTA 3x5 4, C QTA 6U5 9"), "No run here has"},
 	} {
 		found := finding(report.New(madeup.Collect(test.runs...)))
-		if text := string(found.markdown(table)); !strings.Contains(text, test.want) {
-			t.Errorf("%s: there is no %q in %s", test.what, test.want, text)
-		}
+		roomtest.Has(t, test.what+": "+string(found.markdown(table)), test.want)
 	}
 }
 
@@ -168,9 +166,7 @@ func TestWorth(t *testing.T) {
 	} {
 		rows := finding(report.New(madeup.Collect(solved(test.runs)...))).Worth
 		c := rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == test.about })]
-		if got := c.Ratio + " | " + c.Verdict + " | " + c.Seeds; got != test.want {
-			t.Errorf("%s of %s: %s, want %s", test.about, test.runs, got, test.want)
-		}
+		roomtest.Equal(t, test.about+" of "+test.runs, test.want, c.Ratio+" | "+c.Verdict+" | "+c.Seeds)
 	}
 }
 
