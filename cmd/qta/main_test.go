@@ -168,6 +168,7 @@ func TestSolved(t *testing.T) {
 	if r.State != lab.Solved || half == 0 || o.HalfAt != half || o.SolvedAt != solved || o.Steps != solved {
 		t.Errorf("%s, %+v; the log has half at %d, solved at %d", r.State, o, half, solved)
 	}
+	has(t, mustRun(t, "status run"), fmt.Sprintf("solved at step %d; %s of 200 more rollouts", solved, o.HeldOutPercent()))
 	roomtest.Write(t, "s.txt", near+"-seed 6 -steps 4000 -out run\n")
 	has(t, mustRun(t, "sweep s.txt -out . -dry-run"), "0     run        done   0\n") // whatever the budget
 	more := fmt.Sprintf("-seed 6 -steps %d -out run", solved+50)
