@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"qta"
@@ -57,11 +58,11 @@ func TestNames(t *testing.T) {
 		}
 	}
 	roomtest.Write(t, "s.txt", tiny+" -steps 20 -out "+odd)
-	out := ""
+	var texts []string
 	for _, line := range []string{"sweep s.txt", "status runs", "eval runs/" + odd, "report runs", "report runs -o report.csv"} {
-		out += mustRun(t, line)
+		texts = append(texts, mustRun(t, line))
 	}
-	out += roomtest.Read(t, "report.html") + roomtest.Read(t, "report.csv")
+	out := strings.Join(append(texts, roomtest.Read(t, "report.html"), roomtest.Read(t, "report.csv")), "")
 	if words.Text(out) != out {
 		t.Errorf("printed or written: %.3000q", out)
 	}
