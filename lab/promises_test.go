@@ -328,11 +328,9 @@ func TestUnwritable(t *testing.T) {
 	run := newDir(t)
 	train(t, tinyRun(whole))
 	warnings := blocked(t, run, 135, LogFile, PageFile, RecordFile)
-	for i, name := range []string{LogFile, PageFile, RecordFile} {
-		if len(warnings) != 3 || !strings.Contains(warnings[i], name+" cannot be written: ") {
-			t.Errorf("the warnings are %q; want one of each file", warnings)
-			break
-		}
+	equal(t, "the number of warnings", 3, len(warnings))
+	for _, name := range []string{LogFile, PageFile, RecordFile} {
+		has(t, strings.Join(warnings, "\n"), name+" cannot be written: ")
 	}
 	sameRun(t, "files that could not be written for a while", run, whole)
 

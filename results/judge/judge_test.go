@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"qta"
 	"qta/internal/madeup"
 	"qta/internal/paper"
@@ -529,32 +531,24 @@ func TestFigure5(t *testing.T) {
 	rule{"not at its end", grow, "", ""}.hold(t, stopped, madeup.Growing("8x5", 1, 1, 1, 1, 1, 1))
 }
 
-func near(want, got, within float64) bool { return math.Abs(want-got) <= within*max(1, math.Abs(want)) }
-
 // TestStatistics compares the functions that golang.org/x/exp/stats lacks with printed
 // tables and with numbers worked out by hand.
 func TestStatistics(t *testing.T) {
+	printed := cmpopts.EquateApprox(0.001, 0.001)
 	for freedom, want := range map[float64]float64{1: 12.706, 1.5: 6.017, 2: 4.303, 5: 2.571, 12: 2.179, 120: 1.980} {
-		if got := student(0.975, freedom); !near(want, got, 0.001) {
-			t.Errorf("%v degrees of freedom: %v, want %v", freedom, got, want)
-		}
+		roomtest.Equal(t, fmt.Sprintf("%v degrees of freedom", freedom), want, student(0.975, freedom), printed)
 	}
-	if got := student(0.8, 10); !near(0.879, got, 0.001) {
-		t.Errorf("the 80 %% quantile of 10 degrees of freedom is %v", got)
-	}
+	roomtest.Equal(t, "the 80 % quantile of 10 degrees of freedom", 0.879, student(0.8, 10), printed)
 	for _, test := range []struct {
-		hits, n   int
-		low, high float64
-	}{{0, 6, 0, 0.459}, {6, 6, 0.541, 1}, {3, 3, 0.292, 1}, {7, 8, 0.473, 0.997}} {
-		if r := binomialRange(test.hits, test.n); !near(test.low, r.Low, 0.001) || !near(test.high, r.High, 0.001) {
-			t.Errorf("%d of %d: %v", test.hits, test.n, r)
-		}
+		hits, n int
+		want    interval
+	}{{0, 6, interval{0, 0.459}}, {6, 6, interval{0.541, 1}}, {3, 3, interval{0.292, 1}}, {7, 8, interval{0.473, 0.997}}} {
+		roomtest.Equal(t, fmt.Sprintf("%d of %d", test.hits, test.n), test.want, binomialRange(test.hits, test.n), printed)
 	}
 	// In 1 of the 70 ways in which 4 of 8 runs can collapse, all 4 have noise. In 16 ways 3 have noise.
 	for hits, want := range map[int]float64{4: 1. / 70, 3: 17. / 70} {
-		if got := fisher(hits, 4, 4-hits, 4); !near(want, got, 1e-9) {
-			t.Errorf("%d of 4 beside %d of 4: %v, want %v", hits, 4-hits, got, want)
-		}
+		roomtest.Equal(t, fmt.Sprintf("%d of 4 beside %d of 4", hits, 4-hits), want, fisher(hits, 4, 4-hits, 4),
+			cmpopts.EquateApprox(0, 1e-9))
 	}
 	var e estimate // of equal values, to which rounding leaves some scatter
 	squares, freedom := scatter(slices.Repeat([]float64{math.Log(2000)}, 3))
