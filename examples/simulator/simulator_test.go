@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"qta"
+	"qta/internal/roomtest"
 	"qta/lab"
 )
 
@@ -181,12 +182,9 @@ func wholeRun(t *testing.T) string {
 	o := options(t.TempDir())
 	o.Name = "a cart"
 	var err error
-	if o.Params, err = parameters(10, small); err != nil {
-		t.Fatal(err)
-	}
-	if err := lab.Train(t.Context(), new(cart), new(cart), o); err != nil {
-		t.Fatal(err)
-	}
+	o.Params, err = parameters(10, small)
+	roomtest.Must(t, err)
+	roomtest.Must(t, lab.Train(t.Context(), new(cart), new(cart), o))
 	return agentIn(o.Dir)
 }
 
@@ -265,13 +263,9 @@ func program(t *testing.T, mode string) (command *exec.Cmd, output io.Reader) {
 	t.Setenv(programMode, "yes")
 	command = exec.Command(os.Args[0], "-out", filepath.Join(t.TempDir(), "run"), "-limit", "1m", os.Args[0])
 	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Must(t, err)
 	command.Stderr = command.Stdout
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Must(t, command.Start())
 	t.Cleanup(func() { command.Process.Kill() })
 	return command, output
 }
@@ -319,9 +313,7 @@ func TestSecondInterrupt(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Setenv(childMode, "is silent")
 	c, err := startChild([]string{os.Args[0]}, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Must(t, err)
 	c.close()
 	if state := c.process.ProcessState; state == nil || state.Success() {
 		t.Errorf("a child that hangs was closed and is %v", state)
@@ -336,9 +328,7 @@ func python(t testing.TB) *simulator {
 		t.Skip("there is no python3, which runs cart.py")
 	}
 	s, err := startSimulator([]string{name, "cart.py"}, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	roomtest.Must(t, err)
 	t.Cleanup(s.child.close)
 	return s
 }
