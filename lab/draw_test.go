@@ -359,12 +359,8 @@ func TestPage(t *testing.T) {
 	if record(t, dir).Outcome.Figure5 == nil {
 		t.Error("the record has no numbers of Figure 5")
 	}
-	if n := strings.Count(roomtest.Read(t, dir, FilmFile), ` film-w" pathLength`); n != 9*4+20 {
-		t.Errorf("the animation has %d rollouts", n)
-	}
-	if n := strings.Count(roomtest.Read(t, dir, LogFile), "\n"); n != 11 {
-		t.Errorf("the log has %d lines, want 11", n)
-	}
+	equal(t, "the number of the animation's rollouts", 9*4+20, strings.Count(roomtest.Read(t, dir, FilmFile), ` film-w" pathLength`))
+	equal(t, "the number of the log's lines", 11, strings.Count(roomtest.Read(t, dir, LogFile), "\n"))
 	roomtest.Look(t, page, "return [];")
 }
 
@@ -419,9 +415,7 @@ func TestTooFew(t *testing.T) {
 	o.Curriculum = counting{}
 	h := hear(&o)
 	train(t, o)
-	if h.warned != "" {
-		t.Errorf("InitialSteps means nothing to a curriculum of one's own, but a run warns %q", h.warned)
-	}
+	equal(t, "warnings of InitialSteps, which means nothing to a curriculum of one's own", "", h.warned)
 }
 
 // TestPageOfHER names HER's task, which is the one that evaluations measure, and the loss of

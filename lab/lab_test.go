@@ -130,9 +130,7 @@ func TestResume(t *testing.T) {
 	}
 	train(t, tinyRun(parts))
 	sameRun(t, "a run in parts", parts, whole)
-	if n := len(contents(t, whole)); n != 7 {
-		t.Errorf("%d files, want 7", n)
-	}
+	equal(t, "the number of files", 7, len(contents(t, whole)))
 }
 
 // A counting curriculum has the agent go where it was a number of steps ago that grows

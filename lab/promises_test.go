@@ -209,9 +209,7 @@ func TestReplaced(t *testing.T) {
 	if entries, _ := os.ReadDir(elsewhere); len(entries) > 0 {
 		t.Errorf("the working directory holds %v", entries)
 	}
-	if r := record(t, "moved"); r.State != Finished {
-		t.Errorf("record %+v", r)
-	}
+	equal(t, "the state of the moved run", Finished, record(t, "moved").State)
 }
 
 // TestDiskFull fails to write agent.qta in the middle of a run: it ends with an
@@ -658,9 +656,7 @@ func (e resized) Step(action []float64) (qta.State, float64) { return e.Env.Step
 func TestPace(t *testing.T) {
 	for ago, want := range map[time.Duration]bool{90 * time.Second: false, 101 * time.Second: true} {
 		s := session{Options: &Options{}, savedAt: time.Now().Add(-ago), cost: time.Second}
-		if s.due() != want {
-			t.Errorf("%v after a save that took a second, due is %v", ago, !want)
-		}
+		equal(t, fmt.Sprintf("due %v after a save that took a second", ago), want, s.due())
 	}
 }
 

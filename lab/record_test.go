@@ -113,9 +113,7 @@ func TestEnded(t *testing.T) {
 		"no space left on device":                     false,
 	} {
 		r := Record{State: Failed, Outcome: Outcome{Message: message}}
-		if r.Ended() != want {
-			t.Errorf("a run that failed with %q counts: %v", message, !want)
-		}
+		equal(t, "ended, a run that failed with "+message, want, r.Ended())
 	}
 	for _, state := range []string{Running, Stopped, Failed} {
 		unsolved := Record{State: state}
@@ -152,9 +150,7 @@ func TestCommand(t *testing.T) {
 	const want = "qta -maze 4x5 -params small -seed 7 -eval 1000 -steps 150000 -stop solved"
 	equal(t, "the command", want, r.Command())
 	r.Run.Rollouts = 2
-	if r.Command() != "" {
-		t.Errorf("a run of 2 rollouts is repeated by %q", r.Command())
-	}
+	equal(t, "the command of a run of 2 rollouts", "", r.Command())
 }
 
 // Runs in two maps of one name differ.

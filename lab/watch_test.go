@@ -105,15 +105,11 @@ func TestPatience(t *testing.T) {
 	w := o.watch(t.Context(), maze(t), "Playing")
 	rng := rand.New(rand.NewPCG(1, 0))
 	w.Reset(rng)
-	if h.said != "" {
-		t.Errorf("at once it says %q", h.said)
-	}
+	equal(t, "what it says at once", "", h.said)
 	w.begun = time.Now().Add(-5 * time.Second)
 	w.Reset(rng)
 	w.Reset(rng)
-	if h.said != "Playing: 1 episode in 5 s so far" {
-		t.Errorf("it says %q", h.said)
-	}
+	equal(t, "what it says", "Playing: 1 episode in 5 s so far", h.said)
 }
 
 // A task that an untrained policy solves is called that at the start and at the end.

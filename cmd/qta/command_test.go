@@ -69,9 +69,7 @@ func transcript(t *testing.T, name string, code int) string {
 			continue
 		}
 		r := invoke(t, args)
-		if r.code != code {
-			t.Errorf("qta %s: exit code %d, want %d", args, r.code, code)
-		}
+		equal(t, "the exit code of qta "+args, code, r.code)
 		shown.WriteString(line + r.out + r.errors + "\n")
 	}
 	if *update {

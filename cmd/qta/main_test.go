@@ -36,9 +36,7 @@ func TestRefusals(t *testing.T) {
 	tree := func() string { return fmt.Sprint(filepath.Glob("*")) + fmt.Sprint(filepath.Glob("*/*")) }
 	before := tree()
 	text := transcript(t, "refusals.txt", exitInput)
-	if after := tree(); after != before {
-		t.Errorf("the directory has changed from %s to %s", before, after)
-	}
+	equal(t, "the directory", before, tree())
 	one := regexp.MustCompile(`^qta: [^\n]*\n$`)
 	for shown := range strings.SplitSeq(text, "$ ") {
 		command, line, _ := strings.Cut(strings.TrimSuffix(shown, "\n"), "\n")
@@ -220,9 +218,7 @@ func TestLook(t *testing.T) {
 	}
 	for _, command := range []string{"export run -o run/agent.qta", "export run -o mark.txt", "maze 1U5 -o run/agent.qta",
 		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt", "report run -o .", "report run -o no/n.csv"} {
-		if got := invoke(t, command); got.code != exitInput {
-			t.Errorf("%s, over a file of another kind or a run's: exit code %d", command, got.code)
-		}
+		equal(t, "the exit code of qta "+command+", over a file of another kind or a run's", exitInput, invoke(t, command).code)
 	}
 	roomtest.Write(t, "n.safetensors.tmp/x", "") // so that it cannot be written, and the former one stays
 	if got := invoke(t, "export run -o n.safetensors"); got.code == exitDone || networks.String() != roomtest.Read(t, "n.safetensors") {
@@ -267,9 +263,7 @@ func TestParams(t *testing.T) {
 			continue
 		}
 		differ := slices.ContainsFunc(qta.Presets(), func(p qta.Preset) bool { return p.Params.Value(field.Name) != value })
-		if differ != (row[1] != "") {
-			t.Errorf("%s: marked as different in some set: %v", field.Name, !differ)
-		}
+		equal(t, field.Name+" is marked as different in some set", differ, row[1] != "")
 		one := strings.Join(strings.Fields(mustRun(t, "params "+field.Name)), " ")
 		has(t, one, field.Name+": "+row[2], "allowed "+field.Tag.Get("range"), "source "+field.Tag.Get("source"),
 			"authors "+qta.Authors().Value(field.Name), "small "+qta.Small().Value(field.Name))

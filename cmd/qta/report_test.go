@@ -63,9 +63,7 @@ func TestNames(t *testing.T) {
 		texts = append(texts, mustRun(t, line))
 	}
 	out := strings.Join(append(texts, roomtest.Read(t, "report.html"), roomtest.Read(t, "report.csv")), "")
-	if words.Text(out) != out {
-		t.Errorf("printed or written: %.3000q", out)
-	}
+	equal(t, "printed or written", words.Text(out), out)
 	r := recordOf(t, filepath.Join("runs", odd))
 	r.Run.Environment = "4x5\n"
 	roomtest.Write(t, "foreign.json", string(r.Encode()))

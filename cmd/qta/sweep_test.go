@@ -138,9 +138,7 @@ func TestSweepUnrecorded(t *testing.T) {
 	os.Remove(record)
 	roomtest.Write(t, filepath.Join(record, "in the way"), "")
 	got := invoke(t, "sweep s.txt -out runs")
-	if got.code != exitFailure {
-		t.Errorf("the code is %d", got.code)
-	}
+	equal(t, "the exit code", exitFailure, got.code)
 	roomtest.Has(t, got.errors, "it has ended, but run.json does not say so; warning: ", "run.json cannot be written")
 	os.RemoveAll(record)
 	roomtest.Has(t, mustRun(t, "sweep s.txt -out runs"), "All 1 cell done")
@@ -241,9 +239,7 @@ func TestSweepStop(t *testing.T) {
 	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped",
 		"Stopped with 0 of 4 cells done; all that was running is saved in runs; the same command continues it.")
 	for _, dir := range []string{"runs/seed2", "runs/seed3"} {
-		if s := recordOf(t, dir).State; s != lab.Stopped {
-			t.Errorf("%s is %s", dir, s)
-		}
+		equal(t, "the state of "+dir, lab.Stopped, recordOf(t, dir).State)
 	}
 	if _, err := os.Stat("runs/seed4"); err == nil {
 		t.Error("seed4 was begun")

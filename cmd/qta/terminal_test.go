@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,8 +28,6 @@ func TestProgress(t *testing.T) {
 		for range 2 {
 			r.evaluated(qta.Evaluation{Step: 5, Success: 0.25, CriticLoss: 1.5}, 5)
 		}
-		if b.String() != want {
-			t.Errorf("terminal %v: %q, want %q", live, b.String(), want)
-		}
+		equal(t, fmt.Sprintf("terminal %v", live), want, b.String())
 	}
 }

@@ -113,9 +113,7 @@ func TestPlot(t *testing.T) {
 				t.Errorf("%q at %v, %v is outside the picture of %v by %v", m[3], x, y, d.Width, d.Height)
 			}
 		}
-		if want := 1 + len(p.Series); len(entries) != want {
-			t.Errorf("%d texts for the axis and the legend, want %d", len(entries), want)
-		}
+		roomtest.Equal(t, "the number of texts for the axis and the legend", 1+len(p.Series), len(entries))
 	}
 }
 

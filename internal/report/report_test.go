@@ -117,20 +117,17 @@ func TestPoints(t *testing.T) {
 	panel := paper.Figures()[0].Panels[0]
 	// -150 is a run that was not solved within 150 thousand steps.
 	r := of(madeup.Steps(qta.Quick(), paper.MEGA, "4x5", 20, 30, -150), madeup.Steps(qta.Quick(), paper.MEGA, "6x5", 40, 60))
-	for _, test := range []struct {
-		what      string
-		want, got []draw.Mean
-	}{
-		{"ours", []draw.Mean{
-			{X: 9, Y: 66.667, Each: []float64{20, 30}, Bounds: []float64{150}}, {X: 13, Y: 50, Each: []float64{40, 60}},
-		}, r.ourLine(Quick, paper.MEGA, panel, 1).Means},
-		{"the paper's first", []draw.Mean{{X: 9, Y: 29.89, Low: 27.78, High: 32}},
-			theirLine(panel, paper.MEGA, 1).Means[:1]},
-		{"a mean success, of all runs that have the evaluation", []draw.Mean{{X: 1, Y: 0.25}, {X: 2, Y: 0.5}, {X: 3, Y: 1}},
-			success(madeup.On(paper.QTA, "8x5", []float64{0, 1, 1}, []float64{0.5, 0}))},
-	} {
-		equal(t, test.what, test.want, test.got, cmpopts.EquateApprox(0, 0.01))
+	near := cmpopts.EquateApprox(0, 0.01)
+	ours := []draw.Mean{
+		{X: 9, Y: 66.667, Each: []float64{20, 30}, Bounds: []float64{150}},
+		{X: 13, Y: 50, Each: []float64{40, 60}},
 	}
+	equal(t, "ours", ours, r.ourLine(Quick, paper.MEGA, panel, 1).Means, near)
+	theirs := draw.Mean{X: 9, Y: 29.89, Low: 27.78, High: 32}
+	equal(t, "the paper's first", theirs, theirLine(panel, paper.MEGA, 1).Means[0], near)
+	means := []draw.Mean{{X: 1, Y: 0.25}, {X: 2, Y: 0.5}, {X: 3, Y: 1}}
+	got := success(madeup.On(paper.QTA, "8x5", []float64{0, 1, 1}, []float64{0.5, 0}))
+	equal(t, "a mean success, of all runs that have the evaluation", means, got, near)
 }
 
 // TestFigures draws those of the paper's figures that the runs are about.
@@ -240,9 +237,7 @@ func TestNewest(t *testing.T) {
 		"quick | 4x5 | QTA | 0.9.0, other code | [1000]",
 		"quick | 4x5 | QTA | 0.11.0, other code | []",
 	}, rows(r))
-	if len(r.Groups) != 1 {
-		t.Errorf("the figures show %d rows of one place", len(r.Groups))
-	}
+	equal(t, "the number of rows that figures show of one place", 1, len(r.Groups))
 }
 
 // TestOrder checks that rows are sorted by set, then by maze, then by method. The paper's
@@ -340,9 +335,7 @@ func TestUntrained(t *testing.T) {
 		runs := madeup.Steps(test.params, paper.Method{}, "4x5", -1)
 		runs[0].Outcome.Steps = test.steps
 		g := of(runs).Groups[0]
-		if marked := g.Untrained == 1 && strings.Contains(g.Each(), "untrained"); marked != test.want {
-			t.Errorf("%s after %d steps: marked %t, want %t", g.Setting, test.steps, marked, test.want)
-		}
+		equal(t, fmt.Sprintf("%s marked after %d steps", g.Setting, test.steps), test.want, g.Untrained == 1 && strings.Contains(g.Each(), "untrained"))
 	}
 }
 
@@ -363,9 +356,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page has %q", never)
 		}
 	}
-	if again := string(r.HTML()); again != page {
-		t.Error("the same runs make another page the second time")
-	}
+	equal(t, "the page a second time", page, string(r.HTML()))
 
 	text := regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAllString(page, "")
 	text = regexp.MustCompile(`</t[hd]>`).ReplaceAllString(text, " | ")
