@@ -179,7 +179,9 @@ func TestPanels(t *testing.T) {
 		{name: "goal probability", unit: "per point", numbers: shot.Probability, scale: draw.Scale{High: 1}, sparse: true},
 		{name: "sampled goals"},
 	}
-	equal(t, "panels; only deviation and probability have a snapshot's own scale", want, s.panels(shot, qta.Beyond()), cmp.AllowUnexported(panel{}))
+	got := s.panels(shot, qta.Beyond())
+	const what = "panels; only deviation and probability have a snapshot's own scale"
+	equal(t, what, want, got, cmp.AllowUnexported(panel{}))
 }
 
 // TestImage leaves zeros out of an image of sparse numbers, which shows others in
@@ -234,8 +236,9 @@ func TestThin(t *testing.T) {
 			}
 		}
 		wantShots = wantShots[max(0, len(wantShots)-mostSnapshots):]
-		equal(t, fmt.Sprintf("frames after evaluation %d", n), wantFrames, steps(frames, func(f frame) int { return f.Step }))
-		equal(t, fmt.Sprintf("snapshots after evaluation %d", n), wantShots, steps(snapshots, func(s snapshot) int { return s.Step }))
+		after := fmt.Sprintf(" after evaluation %d", n)
+		equal(t, "frames"+after, wantFrames, steps(frames, func(f frame) int { return f.Step }))
+		equal(t, "snapshots"+after, wantShots, steps(snapshots, func(s snapshot) int { return s.Step }))
 		if t.Failed() {
 			return
 		}
@@ -316,7 +319,8 @@ func TestPlay(t *testing.T) {
 		chance := rand.New(rand.NewPCG(1, 0))
 		for k, r := range rollouts {
 			want := passingRollout(maze(t).(*mazeEnv).Reset(chance), e.at[k], horizon)
-			equal(t, fmt.Sprintf("frame %d, rollout %d, at the goal after step %d of %d", frame, k, e.at[k], horizon), want, r, cmpopts.EquateApprox(0, 1e-4))
+			what := fmt.Sprintf("frame %d, at the goal after step %d of %d", frame, e.at[k], horizon)
+			equal(t, what, want, r, cmpopts.EquateApprox(0, 1e-4)) // places have five digits
 		}
 	}
 }
@@ -359,8 +363,9 @@ func TestPage(t *testing.T) {
 	if record(t, dir).Outcome.Figure5 == nil {
 		t.Error("the record has no numbers of Figure 5")
 	}
-	equal(t, "the number of the animation's rollouts", 9*4+20, strings.Count(roomtest.Read(t, dir, FilmFile), ` film-w" pathLength`))
-	equal(t, "the number of the log's lines", 11, strings.Count(roomtest.Read(t, dir, LogFile), "\n"))
+	rollouts := strings.Count(roomtest.Read(t, dir, FilmFile), ` film-w" pathLength`)
+	equal(t, "the animation's rollouts", 9*4+20, rollouts)
+	equal(t, "the log's lines", 11, strings.Count(roomtest.Read(t, dir, LogFile), "\n"))
 	roomtest.Look(t, page, "return [];")
 }
 
@@ -415,7 +420,7 @@ func TestTooFew(t *testing.T) {
 	o.Curriculum = counting{}
 	h := hear(&o)
 	train(t, o)
-	equal(t, "warnings of InitialSteps, which means nothing to a curriculum of one's own", "", h.warned)
+	equal(t, "warnings of InitialSteps, with a curriculum of one's own", "", h.warned)
 }
 
 // TestPageOfHER names HER's task, which is the one that evaluations measure, and the loss of

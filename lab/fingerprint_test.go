@@ -154,7 +154,8 @@ func TestGrownFingerprint(t *testing.T) {
 	here[19][2] = 0
 	equal(t, "the difference in a reward after 1000 times as much", "", there.Difference(here))
 	here[5][2] = 0
-	has(t, there.Difference(here), "in an episode with fixed actions number 2 after step 5 is -1") // a difference of 1e-11
+	// There the states differ by 1e-11.
+	has(t, there.Difference(here), "in an episode with fixed actions number 2 after step 5 is -1")
 }
 
 // A reward at an edge is one that another machine's rounding may turn over.

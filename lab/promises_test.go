@@ -489,7 +489,8 @@ func TestNoLocks(t *testing.T) {
 			}
 			return nil
 		}
-		err := (&directory{path: "some/run"}).takeLock(ask, func(line string) { got = "warning: " + line })
+		warn := func(line string) { got = "warning: " + line }
+		err := (&directory{path: "some/run"}).takeLock(ask, warn)
 		if err != nil {
 			got = err.Error()
 		}
@@ -587,7 +588,8 @@ func TestAiling(t *testing.T) {
 
 	o := newRun(t)
 	o.Unchecked = true
-	err = Train(t.Context(), maze(t), newAiling(t), o) // whose second episode gives Figure 5 its start
+	// The second episode gives Figure 5 its start.
+	err = Train(t.Context(), maze(t), newAiling(t), o)
 	isBroken(t, "at the start of Figure 5", err)
 	if exists(filepath.Join(o.Dir, AgentFile)) {
 		t.Error("at the start of Figure 5: a run was begun")

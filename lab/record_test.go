@@ -210,7 +210,9 @@ func changedAgent(t *testing.T, changes ...string) *qta.Agent {
 // TestCollect finds records in runs' directories and in single files.
 func TestCollect(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, path := range []string{"some/run/run.json", "some/run/within/other.json", "alone.json", ".hidden/one.json"} {
+	for _, path := range []string{
+		"some/run/run.json", "some/run/within/other.json", "alone.json", ".hidden/one.json",
+	} {
 		roomtest.Write(t, path, string(madeUp(t).Encode()))
 	}
 	roomtest.Write(t, "some/bad.json", "{}")

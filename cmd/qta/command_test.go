@@ -76,8 +76,8 @@ func transcript(t *testing.T, name string, code int) string {
 		roomtest.Write(t, path, shown.String())
 		want = shown.String()
 	}
-	what := fmt.Sprintf("not what %s has; to write it anew, run: go test ./cmd/qta -run %s -update", name, t.Name())
-	equal(t, what, want, shown.String())
+	const what = "not what %s has; to write it anew, run: go test ./cmd/qta -run %s -update"
+	equal(t, fmt.Sprintf(what, name, t.Name()), want, shown.String())
 	return shown.String()
 }
 

@@ -166,7 +166,8 @@ func TestSolved(t *testing.T) {
 	if r.State != lab.Solved || half == 0 || o.HalfAt != half || o.SolvedAt != solved || o.Steps != solved {
 		t.Errorf("%s, %+v; the log has half at %d, solved at %d", r.State, o, half, solved)
 	}
-	has(t, mustRun(t, "status run"), fmt.Sprintf("solved at step %d; %s of 200 more rollouts", solved, o.HeldOutPercent()))
+	detail := fmt.Sprintf("solved at step %d; %s of 200 more rollouts", solved, o.HeldOutPercent())
+	has(t, mustRun(t, "status run"), detail)
 	roomtest.Write(t, "s.txt", near+"-seed 6 -steps 4000 -out run\n")
 	has(t, mustRun(t, "sweep s.txt -out . -dry-run"), "0     run        done   0\n") // whatever the budget
 	more := fmt.Sprintf("-seed 6 -steps %d -out run", solved+50)
@@ -218,7 +219,8 @@ func TestLook(t *testing.T) {
 	}
 	for _, command := range []string{"export run -o run/agent.qta", "export run -o mark.txt", "maze 1U5 -o run/agent.qta",
 		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt", "report run -o .", "report run -o no/n.csv"} {
-		equal(t, "the exit code of qta "+command+", over a file of another kind or a run's", exitInput, invoke(t, command).code)
+		got := invoke(t, command)
+		equal(t, command+", over a file of another kind or a run's: exit code", exitInput, got.code)
 	}
 	roomtest.Write(t, "n.safetensors.tmp/x", "") // so that it cannot be written, and the former one stays
 	if got := invoke(t, "export run -o n.safetensors"); got.code == exitDone || networks.String() != roomtest.Read(t, "n.safetensors") {

@@ -59,7 +59,9 @@ func TestNames(t *testing.T) {
 	}
 	roomtest.Write(t, "s.txt", tiny+" -steps 20 -out "+odd)
 	var texts []string
-	for _, line := range []string{"sweep s.txt", "status runs", "eval runs/" + odd, "report runs", "report runs -o report.csv"} {
+	for _, line := range []string{
+		"sweep s.txt", "status runs", "eval runs/" + odd, "report runs", "report runs -o report.csv",
+	} {
 		texts = append(texts, mustRun(t, line))
 	}
 	out := strings.Join(append(texts, roomtest.Read(t, "report.html"), roomtest.Read(t, "report.csv")), "")

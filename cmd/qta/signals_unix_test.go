@@ -15,7 +15,8 @@ import (
 	"qta/lab"
 )
 
-// TestSignals stops processes by signals: the run is saved. TestStopsBetweenEpisodes continues runs.
+// TestSignals stops processes by signals: the run is saved. TestStopsBetweenEpisodes of lab
+// continues such runs.
 func TestSignals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("QTA_TEST_COMMAND", "1")

@@ -99,7 +99,8 @@ func TestFigureSweeps(t *testing.T) {
 	} {
 		text := mustRun(t, "sweep -figure "+test.figure)
 		equal(t, "the cells of figure "+test.figure, test.cells, strings.Count(text, "\n-maze "))
-		equal(t, "the ends of figure "+test.figure, test.cells, strings.Count(text, " -stop "+test.stop+"\n"))
+		ends := strings.Count(text, " -stop "+test.stop+"\n")
+		equal(t, "the cells that end as figure "+test.figure+" does", test.cells, ends)
 	}
 }
 
@@ -125,7 +126,8 @@ func recordOf(t *testing.T, dir string) *lab.Record {
 func same(t *testing.T, a, b string) {
 	t.Helper()
 	x, y := recordOf(t, a), recordOf(t, b)
-	equal(t, fmt.Sprintf("outcomes and curves of %s and %s", a, b), []any{x.Outcome, x.Curve}, []any{y.Outcome, y.Curve})
+	what := fmt.Sprintf("outcomes and curves of %s and %s", a, b)
+	equal(t, what, []any{x.Outcome, x.Curve}, []any{y.Outcome, y.Curve})
 }
 
 // A cell whose record cannot be written has failed, and says why; given again, the sweep

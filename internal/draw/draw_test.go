@@ -48,7 +48,8 @@ func TestTicks(t *testing.T) {
 		for _, x := range ticks(test.low, test.high) {
 			texts = append(texts, number(x))
 		}
-		roomtest.Equal(t, fmt.Sprintf("%v to %v", test.low, test.high), test.want, strings.Join(texts, " "))
+		what := fmt.Sprintf("%v to %v", test.low, test.high)
+		roomtest.Equal(t, what, test.want, strings.Join(texts, " "))
 	}
 }
 
@@ -113,7 +114,7 @@ func TestPlot(t *testing.T) {
 				t.Errorf("%q at %v, %v is outside the picture of %v by %v", m[3], x, y, d.Width, d.Height)
 			}
 		}
-		roomtest.Equal(t, "the number of texts for the axis and the legend", 1+len(p.Series), len(entries))
+		roomtest.Equal(t, "the texts of the axis and the legend", 1+len(p.Series), len(entries))
 	}
 }
 

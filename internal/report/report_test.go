@@ -335,7 +335,8 @@ func TestUntrained(t *testing.T) {
 		runs := madeup.Steps(test.params, paper.Method{}, "4x5", -1)
 		runs[0].Outcome.Steps = test.steps
 		g := of(runs).Groups[0]
-		equal(t, fmt.Sprintf("%s marked after %d steps", g.Setting, test.steps), test.want, g.Untrained == 1 && strings.Contains(g.Each(), "untrained"))
+		marked := g.Untrained == 1 && strings.Contains(g.Each(), "untrained")
+		equal(t, fmt.Sprintf("%s marked after %d steps", g.Setting, test.steps), test.want, marked)
 	}
 }
 
@@ -368,5 +369,5 @@ func TestPage(t *testing.T) {
 	if *update {
 		roomtest.Write(t, file, text)
 	}
-	equal(t, fmt.Sprintf("the page is not %s; -update rewrites it", file), roomtest.Read(t, file), text)
+	equal(t, "the page is not "+file+"; -update rewrites it", roomtest.Read(t, file), text)
 }

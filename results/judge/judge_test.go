@@ -72,7 +72,8 @@ func TestFront(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(roomtest.Read(t, "README.md"), "\n| maze |")
 	table, _, _ = strings.Cut(table, "\n\n")
-	roomtest.Equal(t, "README.md's table is not what the runs make", rows, strings.Split("| maze |"+table, "\n"))
+	lines := strings.Split("| maze |"+table, "\n")
+	roomtest.Equal(t, "README.md's table is not what the runs make", rows, lines)
 }
 
 // frontCell returns the mean steps of runs, and how many runs there are, or how many of them are solved.
@@ -168,7 +169,8 @@ func TestWorth(t *testing.T) {
 	} {
 		rows := finding(report.New(madeup.Collect(solved(test.runs)...))).Worth
 		c := rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == test.about })]
-		roomtest.Equal(t, test.about+" of "+test.runs, test.want, c.Ratio+" | "+c.Verdict+" | "+c.Seeds)
+		got := c.Ratio + " | " + c.Verdict + " | " + c.Seeds
+		roomtest.Equal(t, test.about+" of "+test.runs, test.want, got)
 	}
 }
 
@@ -536,19 +538,26 @@ func TestFigure5(t *testing.T) {
 func TestStatistics(t *testing.T) {
 	printed := cmpopts.EquateApprox(0.001, 0.001)
 	for freedom, want := range map[float64]float64{1: 12.706, 1.5: 6.017, 2: 4.303, 5: 2.571, 12: 2.179, 120: 1.980} {
-		roomtest.Equal(t, fmt.Sprintf("%v degrees of freedom", freedom), want, student(0.975, freedom), printed)
+		what := fmt.Sprintf("%v degrees of freedom", freedom)
+		roomtest.Equal(t, what, want, student(0.975, freedom), printed)
 	}
 	roomtest.Equal(t, "the 80 % quantile of 10 degrees of freedom", 0.879, student(0.8, 10), printed)
 	for _, test := range []struct {
 		hits, n int
 		want    interval
-	}{{0, 6, interval{0, 0.459}}, {6, 6, interval{0.541, 1}}, {3, 3, interval{0.292, 1}}, {7, 8, interval{0.473, 0.997}}} {
-		roomtest.Equal(t, fmt.Sprintf("%d of %d", test.hits, test.n), test.want, binomialRange(test.hits, test.n), printed)
+	}{
+		{0, 6, interval{0, 0.459}},
+		{6, 6, interval{0.541, 1}},
+		{3, 3, interval{0.292, 1}},
+		{7, 8, interval{0.473, 0.997}},
+	} {
+		what := fmt.Sprintf("%d of %d", test.hits, test.n)
+		roomtest.Equal(t, what, test.want, binomialRange(test.hits, test.n), printed)
 	}
 	// In 1 of the 70 ways in which 4 of 8 runs can collapse, all 4 have noise. In 16 ways 3 have noise.
 	for hits, want := range map[int]float64{4: 1. / 70, 3: 17. / 70} {
-		roomtest.Equal(t, fmt.Sprintf("%d of 4 beside %d of 4", hits, 4-hits), want, fisher(hits, 4, 4-hits, 4),
-			cmpopts.EquateApprox(0, 1e-9))
+		what := fmt.Sprintf("%d of 4 beside %d of 4", hits, 4-hits)
+		roomtest.Equal(t, what, want, fisher(hits, 4, 4-hits, 4), cmpopts.EquateApprox(0, 1e-9))
 	}
 	var e estimate // of equal values, to which rounding leaves some scatter
 	squares, freedom := scatter(slices.Repeat([]float64{math.Log(2000)}, 3))
