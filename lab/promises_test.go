@@ -762,9 +762,7 @@ func TestMovingEnvironment(t *testing.T) {
 		if first == nil {
 			first = r
 		}
-		if diff := cmp.Diff(first, r); diff != "" {
-			t.Errorf("the same command changes the record (-first +second):\n%s", diff)
-		}
+		roomtest.Equal(t, "the record after the same command", first, r)
 	}
 }
 
