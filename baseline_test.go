@@ -206,13 +206,14 @@ func checkAuthorsCritics(t *testing.T, a *Agent, before float64Networks) {
 const nothingMoves = "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1 "
 
 // The authors' targets use the target policy's action with noise. The stream of learning gives
-// the noise of all rows and then the pair M.
+// the noise of all rows and then the pair M. The least return is the -150 of their code.
 func TestAuthorsTargets(t *testing.T) {
 	const deviation, largest = 0.2, 0.5 // of the noise
-	const enough = "Batch=500"          // rows for noise beyond the limit, and for actions beyond their bounds
-	a, _ := walked(t, tiny(Authors(), nothingMoves+enough), 50)
+	// In 500 rows some noise passes its limit, and some actions their bounds.
+	a, _ := walked(t, tiny(Authors(), nothingMoves+"Batch=500"), 50)
+	checkEqual(t, -150.0, a.pun.lowest, "the authors' targets: the least return")
 	moveTargets(a)
-	pcg := *a.learning.pcg // a copy, from before the update
+	pcg := *a.learning.pcg // a copy, which draws again what the update draws
 	learning := stream{rand.New(&pcg), &pcg}
 	mustUpdate(t, a)
 
@@ -220,19 +221,16 @@ func TestAuthorsTargets(t *testing.T) {
 	for row := range a.batch.next.rows {
 		next := a.batch.next.row(row) // s', g and a', two numbers each
 		x := float64s(next)
-		want := twinAct(actor, x[:2], x[2:4])
+		want := twinAct(actor, x[:2], x[2:4]) // in float64, without noise
 		for c := range want {
 			noise := min(max(deviation*normal(learning.Rand), -largest), largest)
 			want[c] = min(max(want[c]+noise, -1), 1)
 		}
 		near(t, "the authors' targets: the target policy's action with noise of the stream of learning", next[4:], want)
 	}
-	drawPair(learning, 3)
+	drawPair(learning, 3) // M, of three critics
 	if pcg != *a.learning.pcg {
 		t.Error("the authors' targets: the stream of learning has given other numbers than the noise and then M")
-	}
-	if a.pun.lowest != -150 {
-		t.Errorf("the authors' targets: the least return is %v, want the -150 of their code", a.pun.lowest)
 	}
 }
 
@@ -764,21 +762,24 @@ func TestMEGADensityLags(t *testing.T) {
 	}
 }
 
-// While the warm-up lasts, until step 25,000, a transition is replayed with a goal of its own
-// future. Then goals come from the mix.
+// Transition i achieved i in pursuit of -1-i. During the warm-up, until step 25,000, it is
+// replayed with a goal that was achieved later in its episode. Then goals come from the mix.
 func TestMEGAReplayGoal(t *testing.T) {
 	const n = 23 // transitions: four episodes of five, and three steps of a fifth
 	a := numberedAgent(t, n)
-	a.curriculum.(*megaCurriculum).desired = []float64{1000, 1001, 1002, 1003, 1004} // in each episode
+	mega := a.curriculum.(*megaCurriculum)
+	mega.desired = []float64{1000, 1001, 1002, 1003, 1004} // the environment's goal of each episode
 	for _, i := range []int{0, 7, 21} {
 		a.params.HindsightRatio = 0
 		pursued := float64(-1 - i)
 		checkEqual(t, pursued, a.curriculum.replayGoal(a, i)[0], "no hindsight: the goal of transition %d", i)
 		a.params.HindsightRatio = 4
-		end := min(i/5*5+5, n) // of the transition's episode
-		future := alike(i, end)
+		nextEpisode := (i/5 + 1) * 5
+		end := min(nextEpisode, n) // the last episode is under way
+		future := alike(i, end)    // the goals i to end-1, equally probable
 		checkReplayGoals(t, a, i, 25_000, future)
-		checkReplayGoals(t, a, i, 25_001, naiveMix(i, n, future))
+		mix := naiveMix(i, n, future)
+		checkReplayGoals(t, a, i, 25_001, mix)
 	}
 }
 

@@ -28,26 +28,24 @@ func TestPick(t *testing.T) {
 }
 
 // choosingAgent returns an agent that has acted twice in the places 2, 0, 4, 1 and 3, and then
-// in 2 and 0. After these 12 steps it stands at 4. There s is 4.5 and the policy's action is 0.5.
-// So the critics value a goal g at -g - 6.5, -g - 6.5 and -g - 9.5, on average at -g - 7.5. The
-// heads deviate by s + 10. The target critics have other values. The moving average, if there is
-// one, has the target critics' values, and its heads deviate by 100 - s.
+// in 2 and 0. Now it stands at place 4, where the observation s is 4.5.
 func choosingAgent(t *testing.T, changes string) *Agent {
 	t.Helper()
 	n := linearNetworks{
-		policy: linear{c: math.Atanh(0.5)},
-		critics: [3]linear{
-			{s: 1, g: -1, a: 2, c: -12},
-			{s: 1, g: -1, a: 4, c: -13},
-			{s: 1, g: -1, c: -14},
+		policy: linear{c: math.Atanh(0.5)}, // the action is 0.5
+		critics: [3]linear{ // their mean at place 4 is -g - 7.5
+			{s: 1, g: -1, a: 2, c: -12}, // -g - 6.5
+			{s: 1, g: -1, a: 4, c: -13}, // -g - 6.5
+			{s: 1, g: -1, c: -14},       // -g - 9.5
 		},
-		targetCritics: [3]linear{{g: 1, c: -12}, {g: 1, c: -12}, {g: 1, c: -12}},
-		heads:         deviating(linear{s: 1, c: 10}),
+		targetCritics: [3]linear{{g: 1, c: -12}, {g: 1, c: -12}, {g: 1, c: -12}}, // other values
+		heads:         deviating(linear{s: 1, c: 10}),                            // they deviate by s + 10
 	}
 	a := linearAgent(t, n, 1, "Threshold=-2 Slope=4 Intercept=-1 "+changes)
-	averageHeads := deviating(linear{s: -1, c: 100})
+	// A moving average, if the changes ask for one, answers otherwise than critics and heads.
+	averageHeads := deviating(linear{s: -1, c: 100}) // they deviate by 100 - s
 	for i, c := range averageOf(a) {
-		c.q.load(n.targetCritics[i].network(3))
+		c.q.load(n.targetCritics[i].network(3)) // of s, g and a
 		c.head.load(averageHeads[i].head())
 	}
 	episode := []float64{2, 0, 4, 1, 3, 5} // ends in 5, without acting there

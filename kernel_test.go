@@ -205,8 +205,10 @@ func TestMul(t *testing.T) {
 		}
 	}
 	// Sizes that take the tallest tiles: at least 12 rows, and a multiple of 32 columns.
-	for flags := range uint(64) {
-		checkMul(t, ws, rng, 12+rng.IntN(15), 32*(1+rng.IntN(2)), rng.IntN(20), flags)
+	for flags := range uint(64) { // every kind of product without special numbers
+		rows := 12 + rng.IntN(15)
+		cols := 32 * (1 + rng.IntN(2))
+		checkMul(t, ws, rng, rows, cols, rng.IntN(20), flags)
 	}
 	n := 100
 	if testing.Short() {
@@ -216,14 +218,17 @@ func TestMul(t *testing.T) {
 		flags := uint(rng.Uint32())
 		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(140), rng.IntN(700), flags)
 		// blockNarrow takes few columns, if A is stored by rows and k is a multiple of 4.
-		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(5), 4*rng.IntN(100), flags&^2)
+		const transposedA = 2 // a bit of flags
+		rows := 1 + rng.IntN(70)
+		cols := 1 + rng.IntN(5)
+		checkMul(t, ws, rng, rows, cols, 4*rng.IntN(100), flags&^transposedA)
 	}
 	// Sizes large enough for several threads, and empty ones.
 	for i, size := range []struct{ rows, cols, k int }{
 		{1024, 3, 256}, {3, 256, 1024}, {1, 1024, 512}, {130, 131, 133}, {257, 40, 100}, {0, 3, 4}, {3, 0, 4},
 	} {
-		layout := uint(i % 3)
-		checkMul(t, ws, rng, size.rows, size.cols, size.k, layout)
+		layoutOfA := uint(i % 3)
+		checkMul(t, ws, rng, size.rows, size.cols, size.k, layoutOfA)
 	}
 }
 

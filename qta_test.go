@@ -610,14 +610,15 @@ func minibatchesOf(t *testing.T, a *Agent, n int) [][]recordedRow {
 func TestMinibatch(t *testing.T) {
 	for _, test := range []struct {
 		learner string
-		further float64 // the head's target, less the place after the step
+		further float64 // by how much the head's target exceeds the goal achieved at s'
 	}{
-		{"paper", 0.5}, // an observation is half a unit further than the place
+		{"paper", 0.5}, // the target is s', which is half a unit further than that goal
 		{"authors", 0},
 	} {
+		// Step k of episode e led from place 10e + k to the next. An episode has five steps.
 		a := threeEpisodes(t, "Learner="+test.learner)
 		a.stateScale.mean[0] = 1
-		a.stateScale.scale[0] = 0.5
+		a.stateScale.scale[0] = 0.5 // a factor
 		a.goalScale.mean[0] = 2
 		a.goalScale.scale[0] = 0.25
 		successes := 0
@@ -629,7 +630,7 @@ func TestMinibatch(t *testing.T) {
 			want.s = (place + 0.5 - 1) * 0.5
 			want.next = (place + 1.5 - 1) * 0.5
 			want.nextG = row.g
-			want.a = float64(row.transition) / 16
+			want.a = float64(row.transition) / 16 // the action that remember stores
 			want.headTarget = place + 1 + test.further
 			want.r = -1
 			if goal == place+1 {
