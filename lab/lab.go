@@ -361,15 +361,18 @@ func (s *session) reached() bool {
 // that has reached its limits already.
 func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
-	trainedOn := s.agent.SolvedAt() > 0 && at != s.agent.SolvedAt() // past its solution
-	if at > s.Steps || (at < s.Steps && trainedOn) {
+	solvedAt := s.agent.SolvedAt() // 0 if it is not solved
+	trainedOn := solvedAt > 0 && solvedAt < at
+	pastBudget := at > s.Steps
+	pastSolution := trainedOn && at < s.Steps // without Continue it would have ended at solvedAt
+	if pastBudget || pastSolution {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
 	r := s.record
-	found := s.found
+	found := s.found // by an earlier process
 	switch {
-	case s.recorded(), s.killed():
+	case s.recorded(), s.foundOfKilled(): // found is of this agent
 		r.Program = found.Program
 		r.Machine = found.Machine
 		if found.State == Solved || found.State == Finished {
@@ -388,8 +391,9 @@ func (s *session) redraw(ctx context.Context) error {
 			return err
 		}
 	}
-	s.dir.root.Remove(AgentFile + temporary) // of a process that was killed in a second save at this step
-	err := s.end(ctx)
+	// A process that was killed while it saved the agent a second time at this step left a file.
+	s.dir.root.Remove(AgentFile + temporary)
+	err := s.end(ctx) // plays the held-out rollouts and completes the record
 	if interrupted(ctx, err) {
 		return s.stopped(err, "before the record of the run's end was written")
 	} else if err != nil {
@@ -414,9 +418,9 @@ func (s *session) recorded() bool {
 	return o.Steps == s.agent.Steps() && o.Digest == s.agent.Digest()
 }
 
-// killed reports whether the record that was found comes from a process that was killed, or
+// foundOfKilled reports whether the record that was found comes from a process that was killed, or
 // failed, after it had saved this agent.
-func (s *session) killed() bool {
+func (s *session) foundOfKilled() bool {
 	if !s.foundSame() {
 		return false
 	}

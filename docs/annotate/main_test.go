@@ -73,29 +73,36 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestWorked looks in the golden vectors for the results that the equations worked through
-// by hand quote from them. The result of each equation in numbers must also be in the
-// equation worked through by hand.
+// TestWorked reads the equations that are worked through by hand. Each has the form
+//
+//	numbers: … = RESULT
+//	of: CASE
+//	| the working by hand, which quotes results of a golden vector
+//
+// The working must have RESULT, and the golden vector what is quoted.
 func TestWorked(t *testing.T) {
 	worked := regexp.MustCompile(`(?m)^numbers: .* = (.*)\nof: (.*)\n((?:\|.*\n)+)`).FindAllStringSubmatch(read(t, textFile), -1)
 	if len(worked) != 8 {
 		t.Errorf("%d equations are worked through, want 8", len(worked))
 	}
 	for _, m := range worked {
-		source := regexp.MustCompile(`With ((\S+\.json), case ".*")\.`).FindStringSubmatch(m[3])
-		file := source[2]
-		if !strings.HasSuffix(m[2], source[1]) {
-			t.Errorf("numbers are said to be of %s, and worked through with %s", m[2], source[1])
+		result, named, working := m[1], m[2], m[3]
+		source := regexp.MustCompile(`With ((\S+\.json), case ".*")\.`).FindStringSubmatch(working)
+		used, file := source[1], source[2]
+		if !strings.HasSuffix(named, used) {
+			t.Errorf("numbers are said to be of %s, and worked through with %s", named, used)
 		}
-		golden := rounded(read(t, path.Join(goldenDir, file)), 9)
-		_, results, _ := strings.Cut(m[3], "The golden vector has\n")
-		for _, result := range regexp.MustCompile(`(?m)(\S+)$`).FindAllString(results, -1) {
-			if !slices.Contains(golden, rounded(result, 9)[0]) {
-				t.Errorf("%s has no %s", file, result)
+		golden := rounded(read(t, path.Join(goldenDir, file)), 9) // all numbers in the file
+		_, quotes, _ := strings.Cut(working, "The golden vector has\n")
+		lastWords := regexp.MustCompile(`(?m)(\S+)$`)
+		for _, quoted := range lastWords.FindAllString(quotes, -1) {
+			if !slices.Contains(golden, rounded(quoted, 9)[0]) {
+				t.Errorf("%s has no %s", file, quoted)
 			}
 		}
-		if !slices.Contains(rounded(m[3], 4), rounded(strings.ReplaceAll(m[1], "−", "-"), 4)[0]) {
-			t.Errorf("an equation comes to %s in numbers, and not with %s", m[1], file)
+		plainMinus := strings.ReplaceAll(result, "−", "-")
+		if want := rounded(plainMinus, 4)[0]; !slices.Contains(rounded(working, 4), want) {
+			t.Errorf("an equation comes to %s in numbers, and not with %s", result, file)
 		}
 	}
 }

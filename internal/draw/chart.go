@@ -76,12 +76,13 @@ func (c *Chart) Draw() *Drawing {
 	c.drawAxes(p)
 
 	for i := range c.Lines {
-		p.owner = i
+		p.owner = i // of the space that the line takes
 		c.drawLine(p, i)
 	}
-	for _, i := range c.shortestFirst() {
+	// A name avoids the other lines, which are all drawn by now, and the names before it.
+	for _, i := range c.fewestMeansFirst() {
 		p.owner = i
-		p.name(c.Lines[i], c.shift(i))
+		p.writeName(c.Lines[i], c.shift(i)) // the line is drawn so many pixels to the right
 	}
 	return p.Drawing
 }

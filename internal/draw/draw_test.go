@@ -166,7 +166,7 @@ func TestChart(t *testing.T) {
 	for i, l := range c.Lines {
 		p.owner = i
 		c.drawLine(p, i)
-		p.name(l, c.shift(i))
+		p.writeName(l, c.shift(i))
 	}
 	for i, name := range p.names {
 		if slices.ContainsFunc(p.names[:i], name.meets) {

@@ -45,9 +45,9 @@ func (a box) nearest(to point) point {
 	return point{min(max(to.x, a.left), a.right), min(max(to.y, a.top), a.bottom)}
 }
 
-// shortestFirst returns the indices of the lines that have means, in the order in which
+// fewestMeansFirst returns the indices of the lines that have means, in the order in which
 // they get names. Lines with few means come first, because their names have few places.
-func (c *Chart) shortestFirst() (order []int) {
+func (c *Chart) fewestMeansFirst() (order []int) {
 	for i, l := range c.Lines {
 		if len(l.Means) > 0 {
 			order = append(order, i)
@@ -79,9 +79,9 @@ const (
 	sample     = 12 // the width of the mark before a name
 )
 
-// name writes the name of line l where its [plane.cost] is least. If l does not pass beside the
+// writeName writes the name of line l where its [plane.cost] is least. If l does not pass beside the
 // name, a thin leader joins the two.
-func (p *plane) name(l Line, shift float64) {
+func (p *plane) writeName(l Line, shift float64) {
 	width := textWidth(l.Name) + sample + 4
 	var best box
 	var start point

@@ -102,29 +102,29 @@ func TestAnswers(t *testing.T) {
 		runs [][]*lab.Record
 		want string
 	}{
-		{"unsolved", solved("C QTA 4x5 15 -17, C QTA 6x5 100"),
+		{"unsolved", solved("paper QTA 4x5 15 -17, paper QTA 6x5 100"),
 			"solved 2 of 3 runs on 2 of the paper’s 17 mazes. Not always solved: 4x5 (1 of 2 runs in 17 thousand steps). " +
 				"It needed at least 4.05 (2.85 to 5.75) times the paper’s steps, in the geometric mean over these mazes, " +
 				"if an unsolved run counts with its budget. On 1 of them it has a single run."},
-		{"a changed parameter", solved("C QTA 4x5 -17, slow QTA 4x5 5"),
+		{"a changed parameter", solved("paper QTA 4x5 -17, slow QTA 4x5 5"),
 			"Not counted, as a parameter was changed: 4x5 with PredictiveRate=0.0005 (1 of 1 run in 5 thousand steps)."},
-		{"a changed parameter of an older version", [][]*lab.Record{solved("C QTA 14x5 -120")[0],
+		{"a changed parameter of an older version", [][]*lab.Record{solved("paper QTA 14x5 -120")[0],
 			older(solved("slow QTA 14x5 -54")[0])},
 			"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps)."},
-		{"two versions", [][]*lab.Record{older(solved("C QTA 4x5 15")[0]), solved("C QTA 6x5 100")[0]},
+		{"two versions", [][]*lab.Record{older(solved("paper QTA 4x5 15")[0]), solved("paper QTA 6x5 100")[0]},
 			"(versions 0.0.1 and " + qta.Version + ") QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.93"},
-		{"HER, whose rule was made after its result", solved("C HER 4x5 6 6 12"),
+		{"HER, whose rule was made after its result", solved("paper HER 4x5 6 6 12"),
 			"The runs uphold 0, contradict 0, leave 0 undecided and do not judge 20."},
-		{"an effect that is not there", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),
+		{"an effect that is not there", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
 			"Contradicted: “PUN is better than deep ensembles (ours lack it too)”."},
-		{"one look, which survives", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 60 61 62"),
+		{"one look, which survives", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 60 61 62"),
 			"With Bonferroni’s correction for 1 judged claim, 1 of them still hold or are contradicted (ensembles)."},
-		{"a chance of 0.04, which does not survive two", solved("Q QTA 6x5 20 22 24, Q ensembles 6x5 25 27 29, Q PER 6x5 20 22 24"),
+		{"a chance of 0.04, which does not survive two", solved("quick QTA 6x5 20 22 24, quick ensembles 6x5 25 27 29, quick PER 6x5 20 22 24"),
 			"The runs uphold 1, contradict 0, leave 1 undecided and do not judge 18. Each verdict is at 95 %. " +
 				"With Bonferroni’s correction for 2 judged claims, 0 of them still hold or are contradicted."},
-		{"a size", solved("Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22"),
+		{"a size", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
 			"For 1 of these claims the paper gives the size of an effect. The size here is compatible with the paper’s in 0, smaller in 1"},
-		{"other mazes", solved("C QTA 3x5 4, C QTA 6U5 9"), "No run here has"},
+		{"other mazes", solved("paper QTA 3x5 4, paper QTA 6U5 9"), "No run here has"},
 	} {
 		found := finding(report.New(madeup.Collect(test.runs...)))
 		roomtest.Has(t, test.what+": "+string(found.markdown(table)), test.want)
@@ -141,7 +141,7 @@ func TestPages(t *testing.T) {
 		"| VDS fails to solve many environments. |  |  | not judged |")
 	roomtest.Has(t, string(found.page(r)), `<p class="answer">`+found.Answers[0]+"</p>")
 
-	found = finding(report.New(madeup.Collect(solved("C QTA 1U5 20 21 22 20 21 22, mega own 1U5 60 -61")...)))
+	found = finding(report.New(madeup.Collect(solved("paper QTA 1U5 20 21 22 20 21 22, mega own 1U5 60 -61")...)))
 	roomtest.Has(t, string(found.markdown(table)),
 		"| QTA needs significantly fewer steps than MEGA, on 1U5. | 3.28 times | ≥ 2.88 times (2.75 to 3.02) |")
 	roomtest.Has(t, string(found.markdown(details)),
@@ -156,12 +156,12 @@ func TestWorth(t *testing.T) {
 	for _, test := range []struct{ about, runs, want string }{
 		{"The goal in Equation 5 (D3)", "many QTA 4x5 20 21 22, deciding QTA 4x5 60 61 -62, many QTA 6x5 20 21 22, deciding QTA 6x5 40 41 42",
 			"≥ 2.38 (2.26 to 2.51) | matters: more steps | 4x5 2 of 3 solved / 3, 6x5 3 / 3"},
-		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 21 22, Q QTA 4x5 40 41 42", "0.51 (0.46 to 0.57) | matters: fewer steps | 4x5 3 / 3"},
-		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 22 25, Q QTA 4x5 20 22 24",
+		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 21 22, quick QTA 4x5 40 41 42", "0.51 (0.46 to 0.57) | matters: fewer steps | 4x5 3 / 3"},
+		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 22 25, quick QTA 4x5 20 22 24",
 			"1.01 (0.80 to 1.28) | undecided; it would take a factor of 1.37 | 4x5 3 / 3"},
-		{"The same with batches of 1024, short mazes", "C QTA 4x5 40 41 42, few QTA 4x5 20 21 22",
+		{"The same with batches of 1024, short mazes", "paper QTA 4x5 40 41 42, few QTA 4x5 20 21 22",
 			"1.95 (1.77 to 2.16) | matters: more steps | 4x5 3 / 3"},
-		{"The same with batches of 1024, the longest mazes", "C QTA 15x5 60 61 62, few QTA 15x5 120 122 -124",
+		{"The same with batches of 1024, the longest mazes", "paper QTA 15x5 60 61 62, few QTA 15x5 120 122 -124",
 			"≤ 0.50 (0.48 to 0.52) | matters: fewer steps | 15x5 3 / 2 of 3 solved"},
 		{"Deep ensembles with 4000 candidates", "many QTA 6x5 20 21 22, many ensembles 6x5 40 41 42",
 			"1.95 (1.77 to 2.16) | matters: more steps | 6x5 3 / 3"},
@@ -185,9 +185,9 @@ func coded(code string, runs []*lab.Record) []*lab.Record {
 // TestSameVersion compares a method with runs of QTA of the same version, if there are any,
 // and else with the newest. Their codes differ, because a code depends on all parameters.
 func TestSameVersion(t *testing.T) {
-	newest := coded("fused 1", solved("Q QTA 6x5 10 10 11")[0])
-	method := coded("fused 2", older(solved("Q ensembles 6x5 40 41 42")[0]))
-	same := coded("fused 3", older(solved("Q QTA 6x5 20 21 22")[0]))
+	newest := coded("fused 1", solved("quick QTA 6x5 10 10 11")[0])
+	method := coded("fused 2", older(solved("quick ensembles 6x5 40 41 42")[0]))
+	same := coded("fused 3", older(solved("quick QTA 6x5 20 21 22")[0]))
 	for _, test := range []struct {
 		runs [][]*lab.Record
 		want string
@@ -204,9 +204,9 @@ func TestSameVersion(t *testing.T) {
 
 // TestPrograms counts the runs of each version, of which one group can have several.
 func TestPrograms(t *testing.T) {
-	qta1 := coded("fused 1", solved("Q QTA 6x5 20 21 22")[0])
+	qta1 := coded("fused 1", solved("quick QTA 6x5 20 21 22")[0])
 	older(qta1[:1])
-	method := coded("fused 2", solved("Q ensembles 6x5 40 41 42")[0])
+	method := coded("fused 2", solved("quick ensembles 6x5 40 41 42")[0])
 	rows := finding(report.New(madeup.Collect(qta1, method))).Ratios
 	want := fmt.Sprintf("3 deep ensembles (quick) of %[1]s, 1 QTA (quick) of 0.0.1, 2 QTA (quick) of %[1]s; 6x5", qta.Version)
 	if len(rows) != 1 || rows[0].Runs != want {
@@ -243,9 +243,10 @@ const (
 	alike     = "The same, with M-mazes as long as square waves, of 9 to 25 cells."
 )
 
-// A rule is a rule of results/verdicts.md with made-up runs, and the judgement that it
-// must give for a claim. The wanted text has the verdict, our number, the note, the paper's
-// number and the runs, or only the first of these.
+// A rule is a rule of results/verdicts.md with made-up runs, and the judgement that it must
+// give for a claim. The function solved says how the runs are written. The wanted text has the
+// verdict, our number (with ≥ or ≤ if it is a bound), its interval, the note, the paper's number
+// and the runs, or only the first of these. It is "" if the claim is not judged.
 type rule struct{ name, claim, runs, want string }
 
 // hold compares the judgement that a rule wants with the one that runs get.
@@ -264,8 +265,9 @@ func (r rule) hold(t *testing.T, runs ...[]*lab.Record) {
 	}
 }
 
-// solved makes up runs from a text such as "Q PER 4x5 20 -21, mega own 4x5 60": on 4x5
-// with Q and PER one was solved after 20 thousand steps, and one not within 21.
+// solved makes up runs from a text such as "quick PER 4x5 20 -21, mega own 4x5 60". Here two
+// runs have the set quick, the method PER and the maze 4x5. One was solved after 20 thousand
+// steps, and the other was not within 21.
 func solved(text string) (runs [][]*lab.Record) {
 	few := qta.Paper()
 	few.Candidates = 1000
@@ -277,8 +279,8 @@ func solved(text string) (runs [][]*lab.Record) {
 	deciding.Batch = 256
 	slow := qta.Paper()
 	slow.PredictiveRate = 5e-4
-	learners := map[string]qta.Params{"C": qta.Paper(), "Q": qta.Quick(), "mega": qta.MEGA(), "vds": qta.VDS(),
-		"literal": literal, "few": few, "many": many, "deciding": deciding, "slow": slow}
+	learners := map[string]qta.Params{"paper": qta.Paper(), "quick": qta.Quick(),
+		"mega": qta.MEGA(), "vds": qta.VDS(), "literal": literal, "few": few, "many": many, "deciding": deciding, "slow": slow}
 	methods := map[string]paper.Method{"PER": paper.PER, "TD": paper.TD, "HER": paper.HER, "MEGA": paper.MEGA,
 		"ensembles": paper.Ensemble}
 	for group := range strings.SplitSeq(text, ", ") {
@@ -297,26 +299,31 @@ func solved(text string) (runs [][]*lab.Record) {
 // logarithms of two numbers a and b have the variance ln(b/a)²/2.
 func TestSizes(t *testing.T) {
 	holdAll(t, []rule{
-		{"mean of mazes", ensembles, "Q QTA 6x5 8 18, Q ensembles 6x5 16 36, Q QTA 8x5 8 18, Q ensembles 8x5 64 144",
+		{"mean of mazes", ensembles,
+			"quick QTA 6x5 8 18, quick ensembles 6x5 16 36, quick QTA 8x5 8 18, quick ensembles 8x5 64 144",
 			"holds; size unknown | 4.00 (1.30 to 12.33)"},
-		{"the paper's, and not half of it", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 35 36 35 36",
+		{"the paper's, and not half of it", ensembles,
+			"quick QTA 6x5 20 21 20 21, quick ensembles 6x5 35 36 35 36",
 			"holds; size compatible with the paper’s | 1.73 (1.66 to 1.81)"},
-		{"less than the paper's, but not less than half of it", ensembles, "Q QTA 6x5 20 23 26, Q ensembles 6x5 23 26 30",
+		{"less than the paper's, but not less than half of it", ensembles,
+			"quick QTA 6x5 20 23 26, quick ensembles 6x5 23 26 30",
 			"undecided; size smaller | 1.14 (0.85 to 1.54)"},
-		{"on the other side of none", ensembles, "Q QTA 6x5 30 31 32, Q ensembles 6x5 20 21 22",
+		{"on the other side of none", ensembles, "quick QTA 6x5 30 31 32, quick ensembles 6x5 20 21 22",
 			"contradicted; size smaller | 0.68 (0.61 to 0.75) | the runs exclude 1.00"},
-		{"smaller", ensembles, "Q QTA 6x5 30 31 32, Q ensembles 6x5 36 37 38",
+		{"smaller", ensembles, "quick QTA 6x5 30 31 32, quick ensembles 6x5 36 37 38",
 			"holds; size smaller | 1.19 (1.11 to 1.28)"},
-		{"larger", ensembles, "Q QTA 6x5 20 21 22, Q ensembles 6x5 60 61 62", "holds; size larger | 2.91 (2.62 to 3.23)"},
-		{"none", ensembles, "Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22",
+		{"larger", ensembles,
+			"quick QTA 6x5 20 21 22, quick ensembles 6x5 60 61 62",
+			"holds; size larger | 2.91 (2.62 to 3.23)"},
+		{"none", ensembles, "quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22",
 			"contradicted; size smaller | 1.00 (0.90 to 1.11)"},
-		{"scattered", ensembles, "Q QTA 6x5 10 20, Q ensembles 6x5 10 20",
+		{"scattered", ensembles, "quick QTA 6x5 10 20, quick ensembles 6x5 10 20",
 			"undecided; size unknown | 1.00 (0.12 to 8.24) | it would take a factor of 13.86"},
-		{"one scatters", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 20 40",
+		{"one scatters", ensembles, "quick QTA 6x5 20 21 20 21, quick ensembles 6x5 20 40",
 			"undecided; size unknown | 1.38 (0.02 to 109.43) | it would take a factor of 127.70"},
-		{"one of a method", ensembles, "Q QTA 6x5 10 11, Q ensembles 6x5 90",
+		{"one of a method", ensembles, "quick QTA 6x5 10 11, quick ensembles 6x5 90",
 			"undecided; size unknown | 8.58 | there is no interval"},
-		{"equal runs", ensembles, "Q QTA 6x5 10 10, Q ensembles 6x5 20 21",
+		{"equal runs", ensembles, "quick QTA 6x5 10 10, quick ensembles 6x5 20 21",
 			"undecided; size unknown | 2.05 | there is no interval"},
 	})
 }
@@ -324,24 +331,27 @@ func TestSizes(t *testing.T) {
 // TestBounds has runs that are not solved.
 func TestBounds(t *testing.T) {
 	holdAll(t, []rule{
-		{"a bound like the paper's", ensembles, "Q QTA 6x5 20 21 20 21, Q ensembles 6x5 35 36 35 -36",
+		{"a bound like the paper's", ensembles, "quick QTA 6x5 20 21 20 21, quick ensembles 6x5 35 36 35 -36",
 			"holds; size unknown | ≥ 1.73 (1.66 to 1.81)"},
-		{"unsolved", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 -50 52",
+		{"unsolved", ensembles, "quick QTA 6x5 20 21, quick ensembles 6x5 -50 52",
 			"holds; size larger | ≥ 2.49 (2.16 to 2.86)"},
-		{"unsolved, no verdict", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 -20 -21",
+		{"unsolved, no verdict", ensembles, "quick QTA 6x5 20 21, quick ensembles 6x5 -20 -21",
 			"undecided; size unknown | ≥ 1.00 (0.86 to 1.16) | it would take a factor of 1.20"},
-		{"one maze is a bound", ensembles, "Q QTA 6x5 20 21 22, Q ensembles 6x5 20 21 22, Q QTA 8x5 20 21 22, " +
-			"Q ensembles 8x5 20 21 -22",
+		{"one maze is a bound", ensembles,
+			"quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22, quick QTA 8x5 20 21 22, " +
+				"quick ensembles 8x5 20 21 -22",
 			"undecided; size unknown | ≥ 1.00 (0.94 to 1.07)"},
-		{"QTA unsolved", ensembles, "Q QTA 6x5 20 -21, Q ensembles 6x5 60 61",
+		{"QTA unsolved", ensembles, "quick QTA 6x5 20 -21, quick ensembles 6x5 60 61",
 			"undecided; size unknown | ≤ 2.95 (2.38 to 3.66) | this bound cannot decide it"},
-		{"QTA unsolved and late", ensembles, "Q QTA 6x5 20 21 -22, Q ensembles 6x5 20 21 22",
+		{"QTA unsolved and late", ensembles, "quick QTA 6x5 20 21 -22, quick ensembles 6x5 20 21 22",
 			"contradicted; size smaller | ≤ 1.00 (0.90 to 1.11)"},
-		{"QTA unsolved, between none and the paper's", ensembles, "Q QTA 6x5 30 31 -32, Q ensembles 6x5 36 37 38",
+		{"QTA unsolved, between none and the paper's", ensembles,
+			"quick QTA 6x5 30 31 -32, quick ensembles 6x5 36 37 38",
 			"undecided; size smaller | ≤ 1.19 (1.11 to 1.28) | this bound cannot decide it"},
-		{"QTA unsolved, between none and half of the paper's", ensembles, "Q QTA 6x5 60 61 -62, Q ensembles 6x5 64 65 66",
+		{"QTA unsolved, between none and half of the paper's", ensembles,
+			"quick QTA 6x5 60 61 -62, quick ensembles 6x5 64 65 66",
 			"undecided; size smaller | ≤ 1.07 (1.03 to 1.10) | this bound cannot decide it"},
-		{"both unsolved", ensembles, "Q QTA 6x5 20 -21, Q ensembles 6x5 -60 61",
+		{"both unsolved", ensembles, "quick QTA 6x5 20 -21, quick ensembles 6x5 -60 61",
 			"undecided; size unknown | 2.95 (2.38 to 3.66) | runs are unsolved on both sides"},
 	})
 }
@@ -349,24 +359,28 @@ func TestBounds(t *testing.T) {
 // TestRivals tests the rules on which runs of QTA a rival's runs are compared with.
 func TestRivals(t *testing.T) {
 	holdAll(t, []rule{
-		{"with the paper's batch, of which more ran", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 20 21, " +
-			"C QTA 6x5 20 21, C ensembles 6x5 32 33 32",
+		{"with the paper's batch, of which more ran", ensembles,
+			"quick QTA 6x5 20 21, quick ensembles 6x5 20 21, " +
+				"paper QTA 6x5 20 21, paper ensembles 6x5 32 33 32",
 			"holds; size unknown | 1.58 (1.31 to 1.90) | 1.77 (1.43 to 2.18) | 3 deep ensembles (paper), 2 QTA (paper); 6x5"},
-		{"competitive", first, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 30 31", "holds | 1.45 (1.36 to 1.56)"},
-		{"not competitive", first, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
+		{"competitive", first,
+			"paper QTA 1U5 20 21 22 20 21 22, vds own 1U5 30 31", "holds | 1.45 (1.36 to 1.56)"},
+		{"not competitive", first, "paper QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
 			"contradicted | 2.88 (2.75 to 3.02) | the runs exclude less than 2"},
-		{"competitive on longer mazes", first, "C QTA 2U5 20 21 22 20 21 22, vds own 2U5 30 31", ""},
-		{"other learners", ensembles, "Q QTA 6x5 20 21, C ensembles 6x5 60 61", ""},
-		{"C beside a comparison on Q", ensembles, "Q QTA 6x5 20 21, Q ensembles 6x5 32 33, C QTA 6x5 20 21 22 20 21 22, C ensembles 6x5 60 61",
+		{"competitive on longer mazes", first, "paper QTA 2U5 20 21 22 20 21 22, vds own 2U5 30 31", ""},
+		{"other learners", ensembles, "quick QTA 6x5 20 21, paper ensembles 6x5 60 61", ""},
+		{"C beside a comparison on Q", ensembles,
+			"quick QTA 6x5 20 21, quick ensembles 6x5 32 33, paper QTA 6x5 20 21 22 20 21 22, " +
+				"paper ensembles 6x5 60 61",
 			"holds; size unknown | 1.59 (1.37 to 1.84)"},
-		{"five of C, and Q", mega, "C QTA 4x5 20 21 22 20 21, Q QTA 4x5 10 11, mega own 4x5 60 61",
+		{"five of C, and Q", mega, "paper QTA 4x5 20 21 22 20 21, quick QTA 4x5 10 11, mega own 4x5 60 61",
 			"holds; size larger | 5.77 (3.37 to 9.88) | 3.81 (3.46 to 4.19) | 2 MEGA (mega), 2 QTA (quick); 4x5"},
-		{"six of C", mega, "C QTA 4x5 20 21 22 20 21 22, Q QTA 4x5 10 11, mega own 4x5 60 61",
+		{"six of C", mega, "paper QTA 4x5 20 21 22 20 21 22, quick QTA 4x5 10 11, mega own 4x5 60 61",
 			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.81 (3.46 to 4.19) | 2 MEGA (mega), 6 QTA (paper); 4x5"},
-		{"three of C, and none of Q", mega, "C QTA 4x5 20 21 22, mega own 4x5 60 61",
+		{"three of C, and none of Q", mega, "paper QTA 4x5 20 21 22, mega own 4x5 60 61",
 			"holds; size smaller | 2.88 (2.59 to 3.21) | 3.81 (3.46 to 4.19) | 2 MEGA (mega), 3 QTA (paper); 4x5"},
-		{"MEGA of another set", mega, "Q QTA 4x5 10 11, Q MEGA 4x5 60 61", ""},
-		{"VDS", vds, "C QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
+		{"MEGA of another set", mega, "quick QTA 4x5 10 11, quick MEGA 4x5 60 61", ""},
+		{"VDS", vds, "paper QTA 1U5 20 21 22 20 21 22, vds own 1U5 60 61",
 			"holds; size smaller | 2.88 (2.75 to 3.02) | 3.92 (3.50 to 4.39) | 2 VDS (vds), 6 QTA (paper); 1U5"},
 	})
 }
@@ -374,46 +388,61 @@ func TestRivals(t *testing.T) {
 // TestGrowth tests the rules on growth with the path length, and on square waves.
 func TestGrowth(t *testing.T) {
 	holdAll(t, []rule{
-		{"waves beside M-mazes of their length", worse, "C QTA 1U5 20 21, C QTA 4x5 10 11, C QTA 2U5 20 21, C QTA 6x5 10 11, C QTA 8x5 10 11",
+		{"waves beside M-mazes of their length", worse,
+			"paper QTA 1U5 20 21, paper QTA 4x5 10 11, paper QTA 2U5 20 21, paper QTA 6x5 10 11, " +
+				"paper QTA 8x5 10 11",
 			"holds; size larger | 1.95 (1.76 to 2.17) | 0.69 (0.64 to 0.74) | 8 QTA (paper); 1U5, 4x5, 2U5, 6x5"},
-		{"a growth that the paper's numbers do not show", perGrowth, "Q QTA 4x5 20 21, Q PER 4x5 20 21, Q QTA 6x5 20 21, Q PER 6x5 20 21, " +
-			"Q QTA 8x5 80 84, Q PER 8x5 20 21",
+		{"a growth that the paper's numbers do not show", perGrowth,
+			"quick QTA 4x5 20 21, quick PER 4x5 20 21, quick QTA 6x5 20 21, quick PER 6x5 20 21, " +
+				"quick QTA 8x5 80 84, quick PER 8x5 20 21",
 			"5.66 (4.87 to 6.57) | 0.99 (0.82 to 1.19)"},
-		{"the longest M-maze unsolved, which no wave is as long as", alike, "C QTA 4x5 10 11, C QTA 6x5 20 22, " +
-			"C QTA 8x5 40 44, C QTA 14x5 40 -44, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+		{"the longest M-maze unsolved, which no wave is as long as", alike,
+			"paper QTA 4x5 10 11, paper QTA 6x5 20 22, " +
+				"paper QTA 8x5 40 44, paper QTA 14x5 40 -44, paper QTA 1U5 10 11, paper QTA 2U5 40 44, paper QTA 3U5 160 176",
 			"holds; size larger | 5.66 (4.23 to 7.57)"},
-		{"approaches", nearer, "C QTA 4x5 20 21 22 20 21 22, C QTA 8x5 20 21 22 20 21 22, mega own 4x5 80 84, " +
-			"mega own 8x5 40 42",
+		{"approaches", nearer,
+			"paper QTA 4x5 20 21 22 20 21 22, paper QTA 8x5 20 21 22 20 21 22, mega own 4x5 80 84, " +
+				"mega own 8x5 40 42",
 			"holds; size larger | 2.38 (2.06 to 2.74)"},
-		{"one maze", nearer, "C QTA 4x5 20 21 22 20 21 22, mega own 4x5 80 84", ""},
-		{"waves do not win ties", nearer, "C QTA 4x5 20 21 22 20 21 22, C QTA 8x5 20 21 22 20 21 22, mega own 4x5 80 84, " +
-			"mega own 8x5 40 42, C QTA 1U5 20 21 22 20 21 22, C QTA 2U5 20 21 22 20 21 22, mega own 1U5 40 42, " +
-			"mega own 2U5 80 84",
+		{"one maze", nearer, "paper QTA 4x5 20 21 22 20 21 22, mega own 4x5 80 84", ""},
+		{"waves do not win ties", nearer,
+			"paper QTA 4x5 20 21 22 20 21 22, paper QTA 8x5 20 21 22 20 21 22, mega own 4x5 80 84, " +
+				"mega own 8x5 40 42, paper QTA 1U5 20 21 22 20 21 22, paper QTA 2U5 20 21 22 20 21 22, mega own 1U5 40 42, " +
+				"mega own 2U5 80 84",
 			"holds; size larger | 2.38 (2.06 to 2.74) | 1.75 (1.47 to 2.09) | 4 MEGA (mega), 12 QTA (paper); 4x5, 8x5"},
-		{"waves, the middle M-maze of no weight but for rounding", waves, "C QTA 4x5 10 11, C QTA 5x5 20 22, " +
-			"C QTA 6x5 20 22, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+		{"waves, the middle M-maze of no weight but for rounding", waves,
+			"paper QTA 4x5 10 11, paper QTA 5x5 20 22, " +
+				"paper QTA 6x5 20 22, paper QTA 1U5 10 11, paper QTA 2U5 40 44, paper QTA 3U5 160 176",
 			"holds; size larger | 5.66 (3.57 to 8.97)"},
-		{"waves, the middle M-maze unsolved, which has no weight", waves, "C QTA 4x5 10 11, C QTA 5x5 20 -22, " +
-			"C QTA 6x5 20 22, C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+		{"waves, the middle M-maze unsolved, which has no weight", waves,
+			"paper QTA 4x5 10 11, paper QTA 5x5 20 -22, " +
+				"paper QTA 6x5 20 22, paper QTA 1U5 10 11, paper QTA 2U5 40 44, paper QTA 3U5 160 176",
 			"holds; size larger | 5.66 (3.57 to 8.97)"},
-		{"waves, the longest M-maze unsolved", waves, "C QTA 4x5 10 11, C QTA 6x5 20 22, C QTA 8x5 40 -44, " +
-			"C QTA 1U5 10 11, C QTA 2U5 40 44, C QTA 3U5 160 176",
+		{"waves, the longest M-maze unsolved", waves,
+			"paper QTA 4x5 10 11, paper QTA 6x5 20 22, paper QTA 8x5 40 -44, " +
+				"paper QTA 1U5 10 11, paper QTA 2U5 40 44, paper QTA 3U5 160 176",
 			"undecided; size unknown | ≤ 5.66 (4.23 to 7.57)"},
-		{"waves, two", waves, "C QTA 4x5 10 11, C QTA 6x5 20 22, C QTA 8x5 40 44, C QTA 1U5 10 11, C QTA 2U5 40 44", ""},
+		{"waves, two", waves,
+			"paper QTA 4x5 10 11, paper QTA 6x5 20 22, paper QTA 8x5 40 44, paper QTA 1U5 10 11, " +
+				"paper QTA 2U5 40 44", ""},
 	})
 }
 
 // TestBenefit tests the rules on prioritized replay.
 func TestBenefit(t *testing.T) {
 	holdAll(t, []rule{
-		{"PER", per, "Q QTA 4x5 30 31, Q PER 4x5 20 21", "holds; size larger | 1.49 (1.29 to 1.72)"},
-		{"TD does nothing", td, "Q QTA 4x5 80 81 82, Q TD 4x5 82 83 84", "holds; size unknown | 0.98 (0.95 to 1.00)"},
-		{"TD helps", td, "Q QTA 4x5 80 81 82, Q TD 4x5 40 41 42", "contradicted; size larger | 1.98 (1.88 to 2.08)"},
-		{"TD helps, but not more than in the paper", td, "Q QTA 4x5 82 83 84, Q TD 4x5 75 76 77",
+		{"PER", per, "quick QTA 4x5 30 31, quick PER 4x5 20 21", "holds; size larger | 1.49 (1.29 to 1.72)"},
+		{"TD does nothing", td,
+			"quick QTA 4x5 80 81 82, quick TD 4x5 82 83 84",
+			"holds; size unknown | 0.98 (0.95 to 1.00)"},
+		{"TD helps", td,
+			"quick QTA 4x5 80 81 82, quick TD 4x5 40 41 42",
+			"contradicted; size larger | 1.98 (1.88 to 2.08)"},
+		{"TD helps, but not more than in the paper", td, "quick QTA 4x5 82 83 84, quick TD 4x5 75 76 77",
 			"undecided; size unknown | 1.09 (1.06 to 1.12) | it would take a ratio of 1.02"},
-		{"a bound of no benefit", td, "Q QTA 6x5 20 26, Q TD 6x5 20 -26",
+		{"a bound of no benefit", td, "quick QTA 6x5 20 26, quick TD 6x5 20 -26",
 			"undecided; size unknown | ≤ 1.00 (0.45 to 2.22) | it would take a ratio of 0.40"},
-		{"a bound of a benefit", td, "Q QTA 6x5 20 -26, Q TD 6x5 20 26",
+		{"a bound of a benefit", td, "quick QTA 6x5 20 -26, quick TD 6x5 20 26",
 			"undecided; size unknown | ≥ 1.00 (0.45 to 2.22) | this bound cannot decide it"},
 	})
 }
@@ -421,11 +450,11 @@ func TestBenefit(t *testing.T) {
 // TestHER tests the rule on runs that reach the goal.
 func TestHER(t *testing.T) {
 	holdAll(t, []rule{
-		{"HER solves", her, "C HER 4x5 6 6 12", "contradicted | 3 of 3 (0.29 to 1.00)"},
-		{"HER finds nothing", her, "C HER 4x5 -6 -6 -6 -6 -6 -6, C HER 6x5 5",
+		{"HER solves", her, "paper HER 4x5 6 6 12", "contradicted | 3 of 3 (0.29 to 1.00)"},
+		{"HER finds nothing", her, "paper HER 4x5 -6 -6 -6 -6 -6 -6, paper HER 6x5 5",
 			"holds | 0 of 6 (0.00 to 0.46) | 0 of 12 | 6 HER (paper); 4x5"},
-		{"HER, one of twelve", her, "C HER 4x5 5 -6 -6 -6 -6 -6 -6 -6 -6 -6 -6 -6", "undecided | 1 of 12 (0.00 to 0.38)"},
-		{"HER, five", her, "C HER 4x5 -6 -6 -6 -6 -6", "undecided | 0 of 5 (0.00 to 0.52)"},
+		{"HER, one of twelve", her, "paper HER 4x5 5 -6 -6 -6 -6 -6 -6 -6 -6 -6 -6 -6", "undecided | 1 of 12 (0.00 to 0.38)"},
+		{"HER, five", her, "paper HER 4x5 -6 -6 -6 -6 -6", "undecided | 0 of 5 (0.00 to 0.52)"},
 	})
 }
 
@@ -436,20 +465,22 @@ func TestAgnostic(t *testing.T) {
 			"contradicted | ≥ 2.88 (2.75 to 3.02) | the runs exclude 1 | 2 QTA (literal Candidates=1000), 6 QTA (paper Candidates=1000); 1U5"},
 		{"literal sooner than paper", agnostic, "few QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 10 11",
 			"undecided | 0.50 (0.34 to 0.74) | it would take a factor of 1.57"},
-		{"literal beside paper with other candidates", agnostic, "C QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61", ""},
-		{"literal with today's candidates", agnostic, "few QTA 4x5 20 21 22, literal QTA 4x5 60 61, many QTA 4x5 20 21 22, deciding QTA 4x5 30 31 32",
+		{"literal beside paper with other candidates", agnostic,
+			"paper QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61", ""},
+		{"literal with today's candidates", agnostic,
+			"few QTA 4x5 20 21 22, literal QTA 4x5 60 61, many QTA 4x5 20 21 22, deciding QTA 4x5 30 31 32",
 			"contradicted | 1.48 (1.34 to 1.63) | the runs exclude 1 | 3 QTA (literal Batch=256), 3 QTA (paper Batch=256); 4x5"},
 	})
 }
 
 // TestOwnMap has runs on a map of the user's own, which no claim counts.
 func TestOwnMap(t *testing.T) {
-	elsewhere := solved("Q QTA 8x5 8 18, Q ensembles 8x5 90 91")
+	elsewhere := solved("quick QTA 8x5 8 18, quick ensembles 8x5 90 91")
 	for _, r := range slices.Concat(elsewhere...) {
 		r.Run.Environment, r.Run.Map = "my", []string{"SG"}
 	}
 	rule{"runs on an own map do not count", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
-		append(elsewhere, solved("Q QTA 6x5 8 18, Q ensembles 6x5 16 36")...)...)
+		append(elsewhere, solved("quick QTA 6x5 8 18, quick ensembles 6x5 16 36")...)...)
 }
 
 // holdAll calls hold for each rule, with the runs that the rule's text describes.
