@@ -219,16 +219,14 @@ func TestMul(t *testing.T) {
 		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(140), rng.IntN(700), flags)
 		// blockNarrow takes few columns, if A is stored by rows and k is a multiple of 4.
 		const transposedA = 2 // a bit of flags
-		rows := 1 + rng.IntN(70)
-		cols := 1 + rng.IntN(5)
-		checkMul(t, ws, rng, rows, cols, 4*rng.IntN(100), flags&^transposedA)
+		checkMul(t, ws, rng, 1+rng.IntN(70), 1+rng.IntN(5), 4*rng.IntN(100), flags&^transposedA)
 	}
 	// Sizes large enough for several threads, and empty ones.
 	for i, size := range []struct{ rows, cols, k int }{
 		{1024, 3, 256}, {3, 256, 1024}, {1, 1024, 512}, {130, 131, 133}, {257, 40, 100}, {0, 3, 4}, {3, 0, 4},
 	} {
-		layoutOfA := uint(i % 3)
-		checkMul(t, ws, rng, size.rows, size.cols, size.k, layoutOfA)
+		flags := uint(i % 3) // the layouts of A, one after the other
+		checkMul(t, ws, rng, size.rows, size.cols, size.k, flags)
 	}
 }
 

@@ -18,8 +18,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta"
 	"qta/internal/roomtest"
 )
@@ -27,15 +25,33 @@ import (
 // params returns a table as package qta has it.
 func params(t table) qta.Params {
 	p := qta.Paper()
-	p.Batch, p.HiddenSize, p.HiddenLayers, p.Critics = t.batch, t.hidden, t.layers, t.critics
-	p.HindsightRatio, p.Discount, p.Polyak = t.hindsight, t.γ, t.ρ
-	p.ActorRate, p.CriticRate, p.PredictiveRate = t.actorRate, t.criticRate, t.predictiveRate
-	p.ActionL2, p.LearningStarts, p.InitialSteps = t.actionL2, t.learningStarts, t.initialSteps
-	p.UncertaintyActions, p.Candidates, p.Threshold = t.actions, t.candidates, t.threshold
-	p.Slope, p.Intercept, p.Horizon = t.slope, t.intercept, t.horizon
-	p.ActionNoise, p.RandomAction, p.RandomActionLater = t.noise, t.randomAction, t.randomAction
-	p.PriorityBeta, p.PriorityBetaSteps, p.PriorityAlpha = t.β, t.βSteps, t.α
-	p.NormalizerDraws, p.NormalizerFloor = t.normalizerDraws, t.normalizerFloor
+	p.Batch = t.batch
+	p.HiddenSize = t.hidden
+	p.HiddenLayers = t.layers
+	p.Critics = t.critics
+	p.HindsightRatio = t.hindsight
+	p.Discount = t.γ
+	p.Polyak = t.ρ
+	p.ActorRate = t.actorRate
+	p.CriticRate = t.criticRate
+	p.PredictiveRate = t.predictiveRate
+	p.ActionL2 = t.actionL2
+	p.LearningStarts = t.learningStarts
+	p.InitialSteps = t.initialSteps
+	p.UncertaintyActions = t.actions
+	p.Candidates = t.candidates
+	p.Threshold = t.threshold
+	p.Slope = t.slope
+	p.Intercept = t.intercept
+	p.Horizon = t.horizon
+	p.ActionNoise = t.noise
+	p.RandomAction = t.randomAction
+	p.RandomActionLater = t.randomAction
+	p.PriorityBeta = t.β
+	p.PriorityBetaSteps = t.βSteps
+	p.PriorityAlpha = t.α
+	p.NormalizerDraws = t.normalizerDraws
+	p.NormalizerFloor = t.normalizerFloor
 	p.NormalizerClip = t.normalizerClip
 	if !t.askCandidate {
 		p.UncertaintyGoal = "desired"
@@ -48,9 +64,7 @@ func params(t table) qta.Params {
 
 // The table is the package's.
 func TestTable(t *testing.T) {
-	if diff := cmp.Diff(qta.Paper(), params(paper())); diff != "" {
-		t.Errorf("paper() (-engine +plain):\n%s", diff)
-	}
+	roomtest.Equal(t, "paper(), beside the engine's", qta.Paper(), params(paper()))
 }
 
 // Each mark, such as (R20), stands beside its reasons in package qta.
@@ -79,9 +93,8 @@ func TestMarks(t *testing.T) {
 func TestMazes(t *testing.T) {
 	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11", "50U5", "50x49"} {
 		got, err := mazeNamed(name)
-		if diff := cmp.Diff(roomtest.Maze(t, name).String(), strings.Join(got, "\n")+"\n"); diff != "" {
-			t.Errorf("%s (-engine +plain): error %v\n%s", name, err, diff)
-		}
+		roomtest.Must(t, err)
+		roomtest.Equal(t, name+", beside the engine's", roomtest.Maze(t, name).String(), strings.Join(got, "\n")+"\n")
 	}
 	for _, name := range []string{"", "U5", "0U5", "-1U5", "1U6", "1U5 ", "01U5",
 		"2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5", "713U5", "98x99",
@@ -98,43 +111,55 @@ func TestMazes(t *testing.T) {
 // TestFMA holds fma to exact arithmetic, above all where a sum rounded to float64
 // is halfway between two float32, and the exact one is not.
 func TestFMA(t *testing.T) {
-	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
 	spoiled := 0
-	check := func(x, y, z float32) {
-		sum := exact(0).Mul(exact(x), exact(y))
-		want, _ := sum.Add(sum, exact(z)).Float32()
-		if got := fma(x, y, z); got != want {
-			t.Fatalf("fma(%b, %b, %b) = %b, want %b", x, y, z, got, want)
-		}
-		if float32(float64(float64(x)*float64(y))+float64(z)) != want {
-			spoiled++
-		}
-	}
-	// Products of 1, of a bit less and of a bit more, too little for a float64 to
-	// show beside a large number.
-	ones := [][2]float32{{1, 1}, {1 + 0x1p-23, 1 - 0x1p-23}, {1 + 0x1p-12, 1 - 0x1p-12 + 0x1p-24}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5_000 {
-		x, y := float32(rng.NormFloat64()), float32(math.Ldexp(rng.NormFloat64(), rng.IntN(80)-40))
-		check(x, y, float32(rng.NormFloat64()))
-		check(x, y, -x*y)
-
-		// z is so many times a unit, and the product half of one, or nearly.
-		unit := math.Ldexp(1, rng.IntN(200)-149) // from the smallest denormal on
-		z := float32(unit * float64(rng.IntN(1<<24)))
-		for _, one := range ones {
-			x, y := one[0], one[1]*float32(unit/2)
-			if unit == 0x1p-149 {
-				x, y = one[0]*0x1p-75, one[1]*0x1p-75
-			}
-			check(x, y, z)
-			check(x, y, -z)
-			check(-x, y, z)
+		x := float32(rng.NormFloat64())
+		y := float32(math.Ldexp(rng.NormFloat64(), rng.IntN(80)-40))
+		spoiled += checkFMA(t, x, y, float32(rng.NormFloat64()))
+		spoiled += checkFMA(t, x, y, -x*y)
+		for _, f := range halves(rng) {
+			spoiled += checkFMA(t, f.x, f.y, f.z)
+			spoiled += checkFMA(t, f.x, f.y, -f.z)
+			spoiled += checkFMA(t, -f.x, f.y, f.z)
 		}
 	}
 	if spoiled < 100 {
 		t.Errorf("two roundings give another result in %d cases, want 100 or more", spoiled)
 	}
+}
+
+// checkFMA compares fma with the exact result. It returns 1 if a product or a sum that is
+// rounded to float64 in between spoils the result, and else 0.
+func checkFMA(t *testing.T, x, y, z float32) int {
+	t.Helper()
+	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
+	sum := exact(0).Mul(exact(x), exact(y))
+	want, _ := sum.Add(sum, exact(z)).Float32()
+	if got := fma(x, y, z); got != want {
+		t.Fatalf("fma(%b, %b, %b) = %b, want %b", x, y, z, got, want)
+	}
+	if float32(float64(float64(x)*float64(y))+float64(z)) != want {
+		return 1
+	}
+	return 0
+}
+
+// halves returns operands of fma. Each z is a whole number of units, and each product x y is
+// half of a unit, or a bit less or more: too little for a float64 to show beside z.
+func halves(rng *rand.Rand) (all []struct{ x, y, z float32 }) {
+	unit := math.Ldexp(1, rng.IntN(200)-149) // from the smallest denormal on
+	z := float32(unit * float64(rng.IntN(1<<24)))
+	scaleX := float32(1)
+	scaleY := float32(unit / 2)
+	if unit == 0x1p-149 { // half of it is no float32
+		scaleX = 0x1p-75
+		scaleY = 0x1p-75
+	}
+	for _, ones := range [][2]float32{{1, 1}, {1 + 0x1p-23, 1 - 0x1p-23}, {1 + 0x1p-12, 1 - 0x1p-12 + 0x1p-24}} {
+		all = append(all, struct{ x, y, z float32 }{ones[0] * scaleX, ones[1] * scaleY, z})
+	}
+	return all
 }
 
 // TestPow holds pow, and with it exp and log, to the engine's bits, which Equation
@@ -143,7 +168,8 @@ func TestPow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 20_000 {
 		β := []float64{0, 1, rng.Float64(), 10 * rng.NormFloat64()}[rng.IntN(4)]
-		P, w := math.Ldexp(rng.Float64()+0.5, rng.IntN(60)-50), []float64{0}
+		P := math.Ldexp(rng.Float64()+0.5, rng.IntN(60)-50)
+		w := []float64{0}
 		qta.ImportanceWeights(w, []float64{P}, 1, β, 1)
 		if got := pow(1/P, β); got != w[0] {
 			t.Fatalf("%v to the power %v is %v, plainly %v", 1/P, β, w[0], got)
@@ -156,7 +182,8 @@ func TestPow(t *testing.T) {
 func TestSum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := 1; n < 200; n++ {
-		p, P := make([]float64, n), make([]float64, n)
+		p := make([]float64, n)
+		P := make([]float64, n)
 		for i := range p {
 			p[i] = rng.Float64()
 		}
@@ -195,7 +222,8 @@ type environment struct {
 }
 
 func (e environment) Step(action []float64) (qta.State, float64) {
-	e.action, e.asked = point(action), nil
+	e.action = point(action)
+	e.asked = nil
 	return e.Env.Step(action)
 }
 
@@ -208,21 +236,16 @@ func (e environment) Reward(achieved, desired []float64) float64 {
 // difference.
 func (tr *training) train(steps int) {
 	maze, err := qta.ParseMaze(strings.Join(tr.plain.world.maze, "\n"))
-	if err != nil {
-		tr.Fatal(err)
-	}
+	roomtest.Must(tr, err)
 	env := environment{maze.Env(), tr}
 	tr.engine, err = qta.NewAgent(params(tr.plain.table), env.Sizes(), tr.plain.seed)
-	if err != nil {
-		tr.Fatal(err)
-	}
-	err = tr.engine.Train(tr.Context(), env, maze.Env(), qta.TrainOptions{
-		Steps: steps, EvalEvery: tr.plain.evalEvery, Rollouts: tr.plain.rollouts,
+	roomtest.Must(tr, err)
+	roomtest.Must(tr, tr.engine.Train(tr.Context(), env, maze.Env(), qta.TrainOptions{
+		Steps:     steps,
+		EvalEvery: tr.plain.evalEvery,
+		Rollouts:  tr.plain.rollouts,
 		AfterStep: tr.step,
-	})
-	if err != nil {
-		tr.Fatal(err)
-	}
+	}))
 }
 
 // step is one plain step, after the engine's.
@@ -295,16 +318,12 @@ func digest(a *agent) string {
 // engine's are in the form of [qta.Agent.WriteSafetensors].
 func (tr *training) apart() string {
 	var file bytes.Buffer
-	if err := tr.engine.WriteSafetensors(&file); err != nil {
-		tr.Fatal(err)
-	}
+	roomtest.Must(tr, tr.engine.WriteSafetensors(&file))
 	length := binary.LittleEndian.Uint64(file.Next(8))
 	var header map[string]struct {
 		Offsets [2]int `json:"data_offsets"`
 	}
-	if err := json.Unmarshal(file.Next(int(length)), &header); err != nil {
-		tr.Fatal(err)
-	}
+	roomtest.Must(tr, json.Unmarshal(file.Next(int(length)), &header))
 	plain := tr.plain.tensors()
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
 		data := file.Bytes()[header[name].Offsets[0]:]
@@ -376,9 +395,14 @@ func (tr *training) countBefore(a agent) {
 
 	ε := a.uncertainty(a.achievable(candidates))
 	positive := 0
-	low, high := slices.Min(ε), slices.Max(ε)
+	low := slices.Min(ε)
+	high := slices.Max(ε)
 	for _, v := range ε {
-		if low < high && a.slope*(v-low)/(high-low)+a.intercept > 0 || low == high && a.intercept > 0 {
+		scaled := 0.0 // if all are equal
+		if low < high {
+			scaled = (v - low) / (high - low)
+		}
+		if a.slope*scaled+a.intercept > 0 {
 			positive++
 		}
 	}
@@ -392,7 +416,8 @@ func (tr *training) countBefore(a agent) {
 func (tr *training) countAfter(before agent) {
 	a := tr.plain
 	t := a.replay[a.step-1]
-	reached, ends := reward(t.next, t.g) == 0, a.step%a.horizon == 0
+	reached := reward(t.next, t.g) == 0
+	ends := a.step%a.horizon == 0
 	tr.count("a goal after a success", reached && !ends && a.step >= a.initialSteps)
 	tr.count("a success at an episode's end", reached && ends)
 	short := math.Abs(t.next[0]-t.s[0]-t.a[0]) + math.Abs(t.next[1]-t.s[1]-t.a[1])
@@ -434,60 +459,99 @@ func (tr *training) countAfter(before agent) {
 // is printed, which some of the trainings change back.
 func small() table {
 	t := paper()
-	t.hidden, t.layers, t.batch, t.candidates, t.actions = 12, 2, 12, 30, 3
-	t.horizon, t.initialSteps, t.learningStarts, t.normalizerDraws = 10, 25, 15, 7
-	t.evalEvery, t.rollouts, t.askCandidate = 9, 3, false
+	t.hidden = 12
+	t.layers = 2
+	t.batch = 12
+	t.candidates = 30
+	t.actions = 3
+	t.horizon = 10
+	t.initialSteps = 25
+	t.learningStarts = 15
+	t.normalizerDraws = 7
+	t.evalEvery = 9
+	t.rollouts = 3
+	t.askCandidate = false
 	return t
 }
 
-// TestPlain trains package qta and this file side by side: the same goals,
-// actions and evaluations, and the same bits in every network. The settings are
-// such that each branch of the method is taken, which the test counts.
+// Mazes of trainings. In the second one the goal is beside the start, so evaluations vary.
+var (
+	longWay = []string{"#####", "#S#G#", "#.#.#", "#.#.#", "#.#.#", "#...#", "#####"} // the square wave 1U5
+	beside  = []string{"#####", "#SG.#", "###.#", "#####"}
+)
+
+// trainings are settings such that each branch of the method is taken in one of them.
+var trainings = []struct {
+	name string
+	maze []string
+	set  func(t *table)
+}{
+	{"the paper's, small", longWay, func(t *table) {
+		t.layers = 3
+		t.askCandidate = true
+	}},
+	{"a threshold that drops half", beside, func(t *table) {
+		t.askCandidate = true
+		t.threshold = -0.15
+	}},
+	{"a short sight", beside, func(t *table) {
+		t.γ = 0.5
+		t.criticRate = 0.1
+		t.threshold = -0.1
+	}},
+	{"prioritized", beside, func(t *table) {
+		t.prioritized = true
+		t.α = 0.6
+		t.βSteps = 120
+		t.hindsight = 1
+		t.askCandidate = true
+	}},
+	{"prioritized, heads far apart", longWay, func(t *table) {
+		t.prioritized = true
+		t.horizon = 7
+		t.predictiveRate = 1
+	}},
+	{"one candidate", beside, func(t *table) {
+		t.candidates = 1
+		t.initialSteps = 0
+	}},
+	{"gentle probabilities", longWay, func(t *table) {
+		t.slope = 2
+		t.intercept = -0.5
+		t.candidates = 1000
+	}},
+	{"no positive weight", beside, func(t *table) {
+		t.slope = 1
+		t.intercept = -2
+	}},
+	{"nothing achievable", beside, func(t *table) {
+		t.threshold = 1
+		t.critics = 4
+		t.actions = 1
+	}},
+	{"narrow inputs", longWay, func(t *table) {
+		t.normalizerFloor = 0.4
+		t.normalizerClip = 0.7
+		t.noise = 0.5
+	}},
+	{"dead units", beside, func(t *table) {
+		t.hidden = 1
+		t.layers = 4
+	}},
+}
+
+// TestPlain trains package qta and this file side by side: the same goals, actions and
+// evaluations, and the same bits in every network. It counts how often each branch is taken.
 func TestPlain(t *testing.T) {
 	if qta.KernelName() == "generic" {
 		t.Skip("the generic kernel rounds each product before it adds it, and here they are fused")
 	}
-	wave, err := mazeNamed("1U5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	beside := []string{"#####", "#SG.#", "###.#", "#####"} // so that evaluations vary
 	steps := 250
 	if testing.Short() {
 		steps = 100
 	}
 	taken := map[string]int{}
-	for _, test := range []struct {
-		name string
-		maze []string
-		set  func(t *table)
-	}{
-		{"the paper's, small", wave, func(t *table) { t.layers, t.askCandidate = 3, true }},
-		{"a threshold that drops half", beside, func(t *table) {
-			t.askCandidate, t.threshold = true, -0.15
-		}},
-		{"a short sight", beside, func(t *table) {
-			t.γ, t.criticRate, t.threshold = 0.5, 0.1, -0.1
-		}},
-		{"prioritized", beside, func(t *table) {
-			t.prioritized, t.α, t.βSteps, t.hindsight, t.askCandidate = true, 0.6, 120, 1, true
-		}},
-		{"prioritized, heads far apart", wave, func(t *table) {
-			t.prioritized, t.horizon, t.predictiveRate = true, 7, 1
-		}},
-		{"one candidate", beside, func(t *table) { t.candidates, t.initialSteps = 1, 0 }},
-		{"gentle probabilities", wave, func(t *table) {
-			t.slope, t.intercept, t.candidates = 2, -0.5, 1000
-		}},
-		{"no positive weight", beside, func(t *table) { t.slope, t.intercept = 1, -2 }},
-		{"nothing achievable", beside, func(t *table) {
-			t.threshold, t.critics, t.actions = 1, 4, 1
-		}},
-		{"narrow inputs", wave, func(t *table) {
-			t.normalizerFloor, t.normalizerClip, t.noise = 0.4, 0.7, 0.5
-		}},
-		{"dead units", beside, func(t *table) { t.hidden, t.layers = 1, 4 }},
-	} {
+	for _, test := range trainings {
 		t.Run(test.name, func(t *testing.T) {
 			table := small()
 			test.set(&table)
@@ -508,8 +572,10 @@ func TestPlain(t *testing.T) {
 // A transition of priority 0 is never drawn, and weights are divided by that of the
 // least likely one that can be.
 func TestPriorityOfZero(t *testing.T) {
-	a, priorities := newAgent(small(), []string{"####", "#SG#", "####"}, 1), []float64{0, 2, 0, 0.5}
-	P, want := make([]float64, 4), make([]float64, 4)
+	a := newAgent(small(), []string{"####", "#SG#", "####"}, 1)
+	priorities := []float64{0, 2, 0, 0.5}
+	P := make([]float64, 4)
+	want := make([]float64, 4)
 	qta.SampleProbabilities(P, priorities, a.α)
 	qta.ImportanceWeights(want, P, len(P), a.β, P[3])
 	for _, p := range priorities {

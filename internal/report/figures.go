@@ -198,53 +198,56 @@ func otherIndex(line draw.Line) draw.Line {
 // figure4 draws success with noise and without it, in the paper and in our runs that used
 // their whole budgets. The noise with the most runs decides on the maze and the set.
 func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
-	var g *Group
-	var most, quiet []*lab.Record
-	for _, m := range p.Lines[1:] {
-		noise, noisy, without := r.Noisy(m)
-		if len(noisy) > len(most) {
-			g = noise
-			most = noisy
-			quiet = without
-		}
-	}
+	noises := p.Lines[1:]
+	g, quiet := r.noisiest(noises)
 	if g == nil {
 		return nil, ""
 	}
-	for i, m := range p.Lines {
-		runs := quiet
-		version := g.Version()
-		name := "no noise"
-		if i > 0 {
-			noise, its, _ := r.Noisy(m)
-			if noise == nil || noise.Maze != g.Maze || noise.Setting != g.Setting {
-				continue
-			}
-			runs = its
-			version = noise.Version()
-			name = m.Name
+	charts = append(charts, successChart("no noise", paper.QTA, g.Version(), quiet))
+	for _, m := range noises {
+		noise, noisy, _ := r.Noisy(m)
+		if noise != nil && noise.Maze == g.Maze && noise.Setting == g.Setting {
+			charts = append(charts, successChart(m.Name, m, noise.Version(), noisy))
 		}
-		chart := &draw.Chart{
-			Title:  fmt.Sprintf("Figure 4: %s on the uncertainty", name),
-			X:      draw.Axis{Name: "thousands of environment steps", High: 150},
-			Y:      draw.Axis{Name: "mean success of evaluations", Unit: "fraction", High: 1},
-			Width:  470,
-			Height: 90,
-		}
-		theirs := draw.Line{Name: "the paper’s", Theirs: true}
-		for _, q := range paper.Success(m) {
-			theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
-		}
-		ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), version), Means: success(runs)}
-		for _, run := range runs {
-			ours.Threads = append(ours.Threads, success([]*lab.Record{run}))
-		}
-		chart.Lines = []draw.Line{theirs, ours}
-		charts = append(charts, chart)
 	}
 	charts[len(charts)-1].Note = fmt.Sprintf("Ours: %s with set %s.", g.Maze, g.Setting)
 	caption = fmt.Sprintf("Figure 4. The paper does not name its maze; these runs are on %s with %s.", g.Maze, g.Setting)
 	return charts, caption
+}
+
+// noisiest returns the group of the noise with the most runs, and the runs without noise that
+// are compared with it.
+func (r *Report) noisiest(noises []paper.Method) (g *Group, quiet []*lab.Record) {
+	most := 0
+	for _, m := range noises {
+		noise, noisy, without := r.Noisy(m)
+		if len(noisy) > most {
+			most = len(noisy)
+			g = noise
+			quiet = without
+		}
+	}
+	return g, quiet
+}
+
+// successChart draws the success of a method, in the paper and in our runs of a version.
+func successChart(name string, m paper.Method, version string, runs []*lab.Record) *draw.Chart {
+	theirs := draw.Line{Name: "the paper’s", Theirs: true}
+	for _, q := range paper.Success(m) {
+		theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
+	}
+	ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), version), Means: success(runs)}
+	for _, run := range runs {
+		ours.Threads = append(ours.Threads, success([]*lab.Record{run}))
+	}
+	return &draw.Chart{
+		Title:  fmt.Sprintf("Figure 4: %s on the uncertainty", name),
+		X:      draw.Axis{Name: "thousands of environment steps", High: 150},
+		Y:      draw.Axis{Name: "mean success of evaluations", Unit: "fraction", High: 1},
+		Width:  470,
+		Height: 90,
+		Lines:  []draw.Line{theirs, ours},
+	}
 }
 
 // success returns the mean success at each evaluation, over the runs that have reached it.

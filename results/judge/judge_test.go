@@ -510,7 +510,7 @@ func flat(successes string) (rows [][]float64) {
 
 // TestNoise tests the rules on noise, with the successes of made-up runs without noise and with it.
 func TestNoise(t *testing.T) {
-	const all, none = "1 1 1 1 1 1 1", "0 0 0 0 0 0 0"
+	const none = "0 0 0 0 0 0 0"
 	for _, test := range []struct{ name, claim, without, with, want string }{
 		{"taken", noise, "0.8 0.9 1", "0.2 0.3 0.4", "holds | 0.60 (0.37 to 0.83)"},
 		{"nothing taken", noise, "0.8 0.9 1", "0.8 0.9 1",
@@ -529,17 +529,23 @@ func TestNoise(t *testing.T) {
 		r := rule{test.name, test.claim, "", test.want}
 		r.hold(t, madeup.On(paper.QTA, "8x5", flat(test.without)...), madeup.On(paper.Noise5, "8x5", flat(test.with)...))
 	}
+}
+
+// TestToTheEnd tests which runs the rules on noise take: those with -stop never that have ended.
+func TestToTheEnd(t *testing.T) {
+	const all, none = "1 1 1 1 1 1 1", "0 0 0 0 0 0 0"
+	quiet := madeup.On(paper.QTA, "8x5", flat(all)...)
 	late := slices.Repeat([][]float64{{1, 1, 1, 1, 1, 0, 0, 0, 1, 1}}, 7)
-	going := madeup.On(paper.Noise5, "8x5", late...)
-	for _, r := range going {
+	ended := madeup.On(paper.Noise5, "8x5", late...)
+	stopped := madeup.On(paper.Noise5, "8x5", late...)
+	for _, r := range stopped {
 		r.State = lab.Stopped
 	}
-	quiet := madeup.On(paper.QTA, "8x5", flat(all)...)
 	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(all)...)
 	unsolved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
-	ended := madeup.On(paper.Noise5, "8x5", late...)
+
 	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
-	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, going)
+	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, stopped)
 	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
 	rule{"unsolved, but not with -stop never", dead, "", ""}.hold(t, quiet, unsolved)
 }
