@@ -206,9 +206,7 @@ func TestMul(t *testing.T) {
 	}
 	// Sizes that take the tallest tiles: at least 12 rows, and a multiple of 32 columns.
 	for flags := range uint(64) { // every kind of product without special numbers
-		rows := 12 + rng.IntN(15)
-		cols := 32 * (1 + rng.IntN(2))
-		checkMul(t, ws, rng, rows, cols, rng.IntN(20), flags)
+		checkMul(t, ws, rng, 12+rng.IntN(15), 32*(1+rng.IntN(2)), rng.IntN(20), flags)
 	}
 	n := 100
 	if testing.Short() {
