@@ -54,14 +54,20 @@ func TestFigures(t *testing.T) {
 	roomtest.Has(t, svg, "no noise", "noise 0.01", "noise 0.03", "noise 0.05", "(fraction)", "8x5 with set quick", "Its maze is not named")
 }
 
+// recorded reports on the runs in results.
+func recorded(t *testing.T) *report.Report {
+	t.Helper()
+	c, err := lab.Collect([]string{"results/runs"})
+	roomtest.Must(t, err)
+	return report.New(c)
+}
+
 // TestFront holds the table of README.md, all of its rows and columns, to the runs and to
 // the paper's numbers.
 func TestFront(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
-	c, err := lab.Collect([]string{"results/runs"})
-	roomtest.Must(t, err)
-	r := report.New(c)
+	r := recorded(t)
 	rows := []string{"| maze | the paper's QTA | `paper` | `quick` | `beyond Batch=256` |", "|---|---|---|---|---|"}
 	for maze := range strings.FieldsSeq("4x5 6x5 8x5 12x5 14x5 15x5 5U5") {
 		cells := []string{maze, fmt.Sprintf("%.1f", paper.Of("", paper.QTA.Name, maze).Mean/1000)}
@@ -74,6 +80,37 @@ func TestFront(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	lines := strings.Split("| maze |"+table, "\n")
 	roomtest.Equal(t, "README.md's table is not what the runs make", rows, lines)
+}
+
+// TestFrontSentences holds the numbers in README.md's sentences to the runs.
+func TestFrontSentences(t *testing.T) {
+	roomtest.Long(t)
+	t.Chdir("../..")
+	e := evidence{recorded(t)}
+	counted := slices.DeleteFunc(e.claims(), func(c claim) bool { return !c.Counted })
+	verdicts := map[string]int{}
+	for _, c := range counted {
+		verdicts[c.Direction]++
+	}
+	contradictedOnes := "none is"
+	if n := verdicts[contradicted]; n > 0 {
+		contradictedOnes = fmt.Sprintf("%d are", n)
+	}
+	survivors, _ := surviving(counted)
+	roomtest.Has(t, roomtest.Read(t, "README.md"),
+		fmt.Sprintf("%d claims of the paper's section 4: %d hold, %s contradicted, %d are undecided and %d are not judged",
+			len(counted), verdicts[holds], contradictedOnes, verdicts[undecided], verdicts[""]),
+		fmt.Sprintf("%d of the %d still hold", len(survivors), verdicts[holds]),
+		headline(e.ofQTA(full)).show(math.Exp)+" times the paper's steps",
+		"at least "+strings.TrimPrefix(e.ratioAbout("The goal in Equation 5 (D3)"), "≥ ")+" times as many steps",
+		e.ratioAbout("The same with batches of 1024, short mazes")+" times as many steps with 4000",
+		e.worse().Here+" times the steps of an M-maze")
+}
+
+// ratioAbout returns the ratio in a row of the table of departures.
+func (r evidence) ratioAbout(about string) string {
+	rows := r.worth()
+	return rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == about })].Ratio
 }
 
 // frontCell returns the mean steps of runs, and how many runs there are, or how many of them are solved.
