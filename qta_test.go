@@ -401,7 +401,8 @@ func TestWithinTraining(t *testing.T) {
 		_, err := a.Evaluate(new(lineEnv), 1, 1)
 		return err
 	}
-	train(t, a, env, new(lineEnv), o)
+	evaluation := &lineEnv{onReset: func(*lineEnv) { callWithin(t, a, saved) }}
+	train(t, a, env, evaluation, o)
 	sameState(t, "asked, overwritten and evaluated", marshal(t, undisturbed), a)
 	must(t, a.SetCurriculum(curriculumFunc(ownHER))) // after training it is not refused
 }

@@ -238,7 +238,11 @@ func unlockable(err error) bool {
 // InUse reports whether a process holds the lock of a run's directory. If the file system
 // has no locks, InUse returns true.
 func InUse(dir string) bool {
-	f, err := os.Open(filepath.Join(dir, LockFile))
+	path := filepath.Join(dir, LockFile)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}

@@ -516,7 +516,8 @@ func (s *session) announce() {
 	if few := id.tooFew(s.Steps); few != "" {
 		s.Warn(few)
 	}
-	if s.foundSame() && rounding(s.found.Machine.Kernel) != rounding(kernel) {
+	const unknown = "unknown" // in a record that was lost and made again
+	if s.foundSame() && s.found.Machine.Kernel != unknown && rounding(s.found.Machine.Kernel) != rounding(kernel) {
 		s.Warn(fmt.Sprintf("the run used the %s kernel and continues with the %s kernel, which rounds differently",
 			s.found.Machine.Kernel, kernel))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ type child struct {
 	process *exec.Cmd
 	input   io.WriteCloser
 	lines   chan string // its output; closed when the output ends
+	failure error       // why lines was closed before the output's end
 }
 
 // startChild starts a command. Its standard error goes to this program's.
@@ -52,6 +54,9 @@ func (c *child) read(output io.Reader) {
 	for scanner.Scan() {
 		c.lines <- scanner.Text()
 	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		c.failure = fmt.Errorf("%s has written a line of more than %d MB", c.command, longest>>20)
+	}
 	close(c.lines)
 }
 
@@ -61,6 +66,9 @@ func (c *child) hear() (string, error) {
 	case line, more := <-c.lines:
 		if !more {
 			c.close()
+			if c.failure != nil {
+				return "", c.failure
+			}
 			return "", fmt.Errorf("%s ended (%v); what it wrote to standard error above may say why",
 				c.command, c.process.ProcessState)
 		}

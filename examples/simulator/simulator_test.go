@@ -106,6 +106,8 @@ func serve(mode string) {
 		first.Goal = ranges{{1, 1}}
 	case "has half a range":
 		first.Goal = ranges{{-1}}
+	case "writes a long line":
+		fmt.Println(strings.Repeat("x", 17<<20))
 	}
 	output.Encode(first)
 
@@ -240,6 +242,7 @@ func TestStart(t *testing.T) {
 		{"describes numbers", "goal has a number where something else belongs"},
 		{"has no width", "observation and goal are lists of ranges"},
 		{"has half a range", "observation and goal are lists of ranges"},
+		{"writes a long line", "has written a line of more than 16 MB"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
 		err := trainCart(t, c.mode, o)

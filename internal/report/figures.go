@@ -203,11 +203,13 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	if g == nil {
 		return nil, ""
 	}
-	charts = append(charts, successChart("no noise", paper.QTA, g.Version(), quiet))
+	charts = append(charts, successChart("no noise", paper.QTA, quiet))
 	for _, m := range noises {
-		noise, noisy, _ := r.Noisy(m)
-		if noise != nil && noise.Maze == g.Maze && noise.Setting == g.Setting {
-			charts = append(charts, successChart(m.Name, m, noise.Version(), noisy))
+		for _, noise := range r.beside(g, m) { // the newest come first
+			if noisy := noise.Which(wentOn); len(noisy) > 0 {
+				charts = append(charts, successChart(m.Name, m, noisy))
+				break
+			}
 		}
 	}
 	charts[len(charts)-1].Note = fmt.Sprintf("Ours: %s with set %s.", g.Maze, g.Setting)
@@ -230,13 +232,14 @@ func (r *Report) noisiest(noises []paper.Method) (g *Group, quiet []*lab.Record)
 	return g, quiet
 }
 
-// successChart draws the success of a method, in the paper and in our runs of a version.
-func successChart(name string, m paper.Method, version string, runs []*lab.Record) *draw.Chart {
+// successChart draws the success of a method, in the paper and in our runs.
+func successChart(name string, m paper.Method, runs []*lab.Record) *draw.Chart {
 	theirs := draw.Line{Name: "the paper’s", Theirs: true}
 	for _, q := range paper.Success(m) {
 		theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
 	}
-	ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), version), Means: success(runs)}
+	versions := strings.Join(new(Group).Programs(runs), " and ")
+	ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), versions), Means: success(runs)}
 	for _, run := range runs {
 		ours.Threads = append(ours.Threads, success([]*lab.Record{run}))
 	}

@@ -90,12 +90,10 @@ func New(c *lab.Collection) *Report {
 	return r
 }
 
-// compareRuns orders runs by seed, and runs of one seed by length. Of copies of one run the
-// longest comes first. Of equally long copies those that have ended come first, then the one
-// with the least version, as text.
+// compareRuns orders runs by seed. Of copies of one run those that have ended come first, and
+// of these the longest. Equally long ones are ordered by version, as text.
 func compareRuns(a, b *lab.Record) int {
 	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
-	longest := cmp.Compare(b.Outcome.Steps, a.Outcome.Steps)
 	ended := 0
 	if a.Ended() != b.Ended() {
 		ended = 1
@@ -103,8 +101,9 @@ func compareRuns(a, b *lab.Record) int {
 			ended = -1
 		}
 	}
+	longest := cmp.Compare(b.Outcome.Steps, a.Outcome.Steps)
 	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
-	return cmp.Or(bySeed, longest, ended, byVersion)
+	return cmp.Or(bySeed, ended, longest, byVersion)
 }
 
 // sort sets r.Groups to the first group of each setting, maze and method, and r.Older to
@@ -221,9 +220,9 @@ func (g *Group) Program(run *lab.Record) string {
 	return run.Run.Version
 }
 
-// Programs returns the names of the programs that made the runs of g, sorted.
-func (g *Group) Programs() (names []string) {
-	for _, run := range g.All {
+// Programs returns the names of the programs that made some runs of g, sorted.
+func (g *Group) Programs(runs []*lab.Record) (names []string) {
+	for _, run := range runs {
 		names = append(names, g.Program(run))
 	}
 	slices.Sort(names)
@@ -378,28 +377,48 @@ func (r *Report) Most(m paper.Method, counts func(*lab.Record) bool) (g *Group, 
 	return g, runs
 }
 
+// wentOn reports whether a run has finished that would have trained on after a solution,
+// whether or not it solved the maze.
+func wentOn(run *lab.Record) bool {
+	return run.State == lab.Finished && run.Limits.Stop == lab.StopNever
+}
+
 // Noisy returns the runs with noise m and their group, and the runs without noise that
-// have the same setting, maze and version. It takes only finished runs that would have
-// trained on after a solution, whether or not they solved the maze. Noisy returns nil if
-// there are no runs with noise or none without.
+// have the same setting, maze and version. It takes only runs that went on to their budgets.
+// Noisy returns nil if there are no runs with noise or none without.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
-	wentOn := func(r *lab.Record) bool { return r.State == lab.Finished && r.Limits.Stop == lab.StopNever }
 	g, noisy = r.Most(m, wentOn)
 	if g == nil {
 		return nil, nil, nil
 	}
-	beside := g.Place
-	beside.Method = paper.QTA.Name
-	for _, q := range r.All() { // also of an older version, if the runs with noise are
-		beside.Code = q.Code // noise changes the code, as every parameter does
-		if q.Place != beside || q.Version() != g.Version() {
-			continue
-		}
-		if quiet := q.Which(wentOn); len(quiet) > 0 {
+	for _, q := range r.beside(g, paper.QTA) { // also of an older version, if the runs with noise are
+		quiet := q.Which(wentOn)
+		if shareVersion(noisy, quiet) {
 			return g, noisy, quiet
 		}
 	}
 	return nil, nil, nil
+}
+
+// beside returns the groups of a method that have the setting and maze of g. Their codes may
+// differ from g's, because a code depends on all parameters.
+func (r *Report) beside(g *Group, m paper.Method) (groups []*Group) {
+	for _, other := range r.All() {
+		at := other.Place
+		at.Code = g.Code
+		at.Method = g.Method
+		if at == g.Place && other.Method == m.Name {
+			groups = append(groups, other)
+		}
+	}
+	return groups
+}
+
+// shareVersion reports whether some of the runs a and some of the runs b are of one version.
+func shareVersion(a, b []*lab.Record) bool {
+	return slices.ContainsFunc(a, func(x *lab.Record) bool {
+		return slices.ContainsFunc(b, func(y *lab.Record) bool { return x.Run.Version == y.Run.Version })
+	})
 }
 
 // Figure5 returns the runs on Figure 5's maze with setting Full that are solved or at the end

@@ -159,20 +159,28 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFigure4 has runs with noise on two mazes. The figure is of the maze with the most runs of
-// one noise, and leaves out those on the other.
+// TestFigure4 has runs with noise on two mazes and with two sets. The figure is of the maze and
+// the set with the most runs of one noise, and leaves out the others. It names the versions.
 func TestFigure4(t *testing.T) {
 	curve := []float64{0, 1}
-	r := of(madeup.On(paper.QTA, "8x5", curve), madeup.On(paper.Noise3, "8x5", curve, curve),
-		madeup.On(paper.QTA, "6x5", curve), madeup.On(paper.Noise1, "6x5", curve))
+	quiet := madeup.On(paper.QTA, "8x5", curve, curve)
+	quiet[1].Run.Version = "9.0.0"
+	other := madeup.On(paper.Noise5, "8x5", curve)
+	other[0].Run.Params.Batch = 1024
+	r := of(quiet, madeup.On(paper.Noise3, "8x5", curve, curve, curve), madeup.On(paper.Noise1, "8x5", curve), other,
+		madeup.On(paper.QTA, "6x5", curve), madeup.On(paper.Noise1, "6x5", curve, curve))
 	figures := paper.Figures()
 	four := figures[slices.IndexFunc(figures, func(f paper.Figure) bool { return f.Number == "4" })]
 	charts, caption := r.figure4(four.Panels[0])
-	var titles []string
+	var got []string
 	for _, c := range charts {
-		titles = append(titles, c.Title)
+		got = append(got, c.Title+"; "+c.Lines[1].Name)
 	}
-	equal(t, caption, []string{"Figure 4: no noise on the uncertainty", "Figure 4: noise 0.03 on the uncertainty"}, titles)
+	equal(t, caption, []string{
+		"Figure 4: no noise on the uncertainty; ours, 2 runs of " + qta.Version + " and 9.0.0",
+		"Figure 4: noise 0.01 on the uncertainty; ours, 1 run of " + qta.Version,
+		"Figure 4: noise 0.03 on the uncertainty; ours, 3 runs of " + qta.Version,
+	}, got)
 }
 
 // TestSorting puts a second run, with seed 1, beside a first. The second has a row of its
@@ -278,8 +286,8 @@ small, 4x5, QTA`, "\n")
 }
 
 // TestCopies has copies of one run, which two versions with the same code made. The longest
-// that has ended is kept, even if another has the same evaluations. The others are listed
-// among the files that were not used. The last run has the same seed but ends with other
+// that has ended is kept, even if one that has not is longer. The others are listed among the
+// files that were not used. The last run has the same seed but ends with other
 // networks, so it is no copy.
 func TestCopies(t *testing.T) {
 	copied := func(path string, steps int, state string) *lab.Record {
@@ -299,15 +307,16 @@ func TestCopies(t *testing.T) {
 	another := copied("another", 5000, lab.Solved)
 	another.Outcome.Digest = "another"
 	r := New(&lab.Collection{Runs: []*lab.Record{
-		short, copied("killed", 5000, lab.Running), copied("near", 4990, lab.Stopped), copied("long", 5000, lab.Solved), another,
+		short, copied("killed", 5000, lab.Running), copied("near", 4990, lab.Finished), copied("long", 5000, lab.Solved),
+		copied("longer", 6000, lab.Running), another,
 	}})
 	equal(t, "rows", []string{"quick | 4x5 | QTA | now | [5000 5000]"}, rows(r))
 	var skipped []string
 	for _, s := range r.Skipped {
 		skipped = append(skipped, s.Path+": "+s.Why)
 	}
-	equal(t, "skipped", []string{"killed: this run is also in long", "near: this run is also in long",
-		"short: this run is also in long"}, skipped)
+	equal(t, "skipped", []string{"near: this run is also in long", "longer: this run is also in long",
+		"killed: this run is also in long", "short: this run is also in long"}, skipped)
 }
 
 // TestUnmoved compares the codes in unmoved with what the two sets compute now.

@@ -105,7 +105,7 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 	var missed, changed string
 	runs, solved, alone := 0, 0, 0
 	for _, g := range groups {
-		programs = append(programs, g.Programs()...)
+		programs = append(programs, g.Programs(g.Runs)...)
 		runs += g.N()
 		solved += g.Solved
 		if g.N() == 1 {

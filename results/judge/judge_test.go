@@ -580,8 +580,11 @@ func TestToTheEnd(t *testing.T) {
 	}
 	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(all)...)
 	unsolved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
+	newer := madeup.On(paper.QTA, "8x5", flat("1")...)
+	newer[0].Run.Version = "9.0.0"
 
 	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
+	rule{"and a run of a newer version", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 8 without"}.hold(t, quiet, newer, ended)
 	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, stopped)
 	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
 	rule{"unsolved, but not with -stop never", dead, "", ""}.hold(t, quiet, unsolved)

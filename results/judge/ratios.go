@@ -138,7 +138,7 @@ func (e effect) judge(what string, terms []term) judgement {
 func runsOf(terms []term) string {
 	programs := map[string]bool{}
 	for _, t := range terms {
-		for _, program := range t.Programs() {
+		for _, program := range t.Programs(t.Runs) {
 			programs[program] = true
 		}
 	}
@@ -199,7 +199,6 @@ func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (te
 		if q == nil {
 			continue
 		}
-		q = r.ofVersion(g.Version(), q)
 		a := term{g, sign, paper.Of("", m.Name, g.Maze)}
 		b := term{q, -sign, nil}
 		if a.theirs != nil {

@@ -144,7 +144,7 @@ func (r evidence) besideThePaper() (all []onMaze) {
 			Maze:   g.Maze,
 			Ours:   ratio.bounded(math.Exp),
 			Theirs: fmt.Sprintf("%.1f", g.Paper.Mean/1000),
-			Runs:   fmt.Sprintf("%s of %s", solvedOf(g), enumerate(g.Programs())),
+			Runs:   fmt.Sprintf("%s of %s", solvedOf(g), enumerate(g.Programs(g.Runs))),
 		})
 	}
 	return all
@@ -159,6 +159,7 @@ func (r evidence) besideQTA() (all []onMaze) {
 		terms := r.contrast(m, 1, 1000, math.MaxInt)
 		for i := 0; i < len(terms); i += 2 {
 			pair := terms[i : i+2]
+			pair[1].Group = r.ofVersion(pair[0].Version(), pair[1].Group)
 			e := effectOf(pair)
 			row := onMaze{Maze: pair[0].Maze, Method: m.Name, Ours: e.ours.bounded(math.Exp), Runs: runsOf(pair)}
 			if !e.theirs.unknown {
