@@ -221,11 +221,12 @@ func TestEvaluateTells(t *testing.T) {
 	}
 }
 
-// An evaluation plays whole episodes, in which the policy acts without exploration
-// (R103).
+// An evaluation plays whole episodes, in which the policy pursues the environment's goal, here
+// 0, without exploration (R103).
 func TestEvaluateActs(t *testing.T) {
 	const horizon, rollouts = 10, 4
 	a := scriptedAgent(t, fmt.Sprint("Horizon=", horizon))
+	a.goal[0] = 3 // pursued in training
 	env := atGoal([][]int{{}, {2}, {8, 9, 10}, {}})
 	_, err := a.Evaluate(env, rollouts, 1)
 	must(t, err)

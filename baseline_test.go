@@ -242,16 +242,24 @@ func TestHeldStride(t *testing.T) {
 	copy(a.achieved, []float64{from[0] + 0.3, from[1] - 0.4}) // a step of length 0.5
 	h := a.explorer.(*heldExplorer)
 	for _, taken := range []bool{false, true} { // whether this step took the held action
-		h.stride = 2 // the step is shorter than half of it
+		h.stride = 1.01 // the step is shorter than half of it, but not than half of what it becomes
 		h.holding = true
 		h.taken = taken
 		h.afterStep(a)
-		if want := 0.98*2 + 0.02*0.5; math.Abs(h.stride-want) > 1e-12 {
-			t.Errorf("held actions: after a step of length 0.5 the stride 2 becomes %v, want %v", h.stride, want)
+		if want := 0.98*1.01 + 0.02*0.5; math.Abs(h.stride-want) > 1e-12 {
+			t.Errorf("held actions: after a step of length 0.5 the stride 1.01 becomes %v, want %v", h.stride, want)
 		}
 		if h.holding == taken {
 			t.Errorf("a short step takes the held action: %t; it is held after that: %t", taken, h.holding)
 		}
+	}
+
+	a, _ = walked(t, a.params, 20) // the last step ends an episode
+	h = a.explorer.(*heldExplorer)
+	h.holding = true // by an earlier step
+	h.afterStep(a)
+	if h.holding {
+		t.Error("an action is held beyond an episode's end, whose last step was the policy's")
 	}
 }
 

@@ -217,7 +217,9 @@ func askEverything(t *testing.T, a *Agent) {
 
 // A checkpoint keeps what only a later part of a run sets, and what the user attached.
 func TestCheckpointKeeps(t *testing.T) {
-	a := agentAfter(t, tiny(Authors(), "UncertaintyPolyak=0.9"), 33)
+	a := agentAfter(t, tiny(Authors(), "UncertaintyPolyak=0.9 Replay=per Curriculum=mega"), 33)
+	prioritiesOf(a).largest = 8
+	a.curriculum.(*megaCurriculum).cutoff.lowest = -4
 	a.foundAt = 7
 	a.goalsReached = 5
 	a.reached = true
@@ -239,7 +241,8 @@ func TestCheckpointKeeps(t *testing.T) {
 	unmarshal(t, marshal(t, a), b)
 	kept := func(a *Agent) []any {
 		return []any{a.FoundAt(), a.Steps(), a.State(), a.Evaluations(), a.losses, a.updates,
-			a.goalsSet, a.goalsReached, a.reached, a.firstGoal}
+			a.goalsSet, a.goalsReached, a.reached, a.firstGoal, prioritiesOf(a).largest,
+			a.curriculum.(*megaCurriculum).cutoff}
 	}
 	if want, got := kept(a), kept(b); !reflect.DeepEqual(want, got) {
 		t.Errorf("loaded are %v, want %v", got, want)
@@ -453,6 +456,18 @@ func TestCheckpointNumbers(t *testing.T) {
 			checkBadNumber(t, variant.Name, fields, k, reader, rng)
 		}
 		marshal(t, a) // all numbers are good again
+	}
+}
+
+// A number beyond ±1e12 is not read, neither in the replay nor in the goal.
+func TestCheckpointLargeNumbers(t *testing.T) {
+	a := agentAfter(t, leastParams(), 3)
+	for k, c := range append(a.replay.columns(), &column{data: a.goal}) {
+		good := c.data[0]
+		c.data[0] = -1.1e12
+		err := new(Agent).UnmarshalBinary(marshal(t, a))
+		checkBegins(t, fmt.Sprint("vector ", k), fmt.Sprint(err), "qta: checkpoint: its state: number 0 of the state is -1.1e+12")
+		c.data[0] = good
 	}
 }
 

@@ -100,6 +100,12 @@ func TestNormalizer(t *testing.T) {
 		if n.mean[0] != 3 || math.Abs(n.scale[0]-scale) > 1e-15 {
 			t.Errorf("shown 3 and 6, with a floor of %v: mean %v and scale %v, want 3 and %v", floor, n.mean, n.scale, scale)
 		}
+		clip := float32(p.NormalizerClip)
+		for x, want := range map[float64]float32{-97: -clip, 3: 0, 103: clip} {
+			scaled := make([]float32, 1)
+			n.normalize(scaled, []float64{x})
+			checkEqual(t, want, scaled[0], "%v, beside a mean of 3", x)
+		}
 	}
 }
 

@@ -118,8 +118,12 @@ func TestPUNContinues(t *testing.T) {
 			t.Errorf("saved after %d updates, it ends otherwise", saved)
 		}
 	}
-	if bytes.Equal(want, marshal(t, learnedPUN(t, updates, 8))) {
+	eight := learnedPUN(t, updates, 8)
+	if bytes.Equal(want, marshal(t, eight)) {
 		t.Error("another seed makes no other PUN")
+	}
+	if *eight.draws.pcg == *learnedPUN(t, updates, 7).draws.pcg {
+		t.Error("another seed draws the same pairs M")
 	}
 }
 
@@ -197,8 +201,8 @@ func TestPUNNumericError(t *testing.T) {
 			}
 		}
 		namesNumber(t, "Learn", network, u.updates, err)
-		if _, err := u.MarshalBinary(); err == nil {
-			t.Error("a PUN that is not finite is saved")
-		}
+		u.pun.critics[0].params[0] = float32(math.NaN())
+		_, err = u.MarshalBinary()
+		namesNumber(t, "a PUN that is not finite is saved", "critic 1", u.updates, err)
 	}
 }

@@ -115,6 +115,8 @@ var brokenNumbers = []brokenEnv{
 		lineEnv{onSizes: func(e *lineEnv) Sizes { return Sizes{3, 1, 2 + e.steps/3} }}},
 	{"large", "qta: step 0: environment: number 0 of the desired goal is -1.1e+12, allowed are",
 		lineEnv{onState: func(_ *lineEnv, s *State) { s.Desired = []float64{-1.1e12} }}},
+	{"far goals", "qta: environment: goal 0 lies between ",
+		lineEnv{onReset: func(e *lineEnv) { e.goal[0] += 500 }}},
 	{"moving goal in place", "qta: step 1: environment: number 0 of the desired goal went from ",
 		lineEnv{onStep: func(e *lineEnv, _ []float64) { e.goal[0] += 1e-9 }}},
 }
@@ -131,6 +133,14 @@ var brokenRewards = []brokenEnv{
 	{"of hindsight goals", "qta: step 0: environment: Reward is -2 for two goals for which it was -2 before; it must be 0 or -1",
 		lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
 			return either(d[0] != e.goal[0] && a[0] != d[0], -2, r)
+		}}},
+	{"of hindsight goals, every second time", "qta: step 0: environment: Reward is 0 for two goals for which it was -1 before",
+		lineEnv{onReward: func(e *lineEnv, a, d []float64, r float64) float64 {
+			if d[0] == e.goal[0] || a[0] == d[0] {
+				return r
+			}
+			e.previousSteps++ // counts these calls
+			return either(e.previousSteps%2 == 0, 0, -1)
 		}}},
 	{"never 0 for the desired goal", "qta: step 0: environment: Reward is -1 where achieved is desired",
 		lineEnv{onReward: func(e *lineEnv, a, _ []float64, r float64) float64 {
@@ -308,25 +318,28 @@ func TestCheckEnvUnits(t *testing.T) {
 	}
 }
 
-// A small component of a goal beside a larger one is named if Reward depends on it.
+// A small component of a goal beside a larger one is named if Reward depends on it and half of its
+// span is below 5e-4. Here it is a share of the larger one, whose span is about 21.
 func TestCheckEnvSmallGoal(t *testing.T) {
-	env := &lineEnv{
-		onSizes: func(*lineEnv) Sizes { return Sizes{Observation: 3, Goal: 2, Action: 2} },
-		onState: func(e *lineEnv, s *State) {
-			s.Achieved = []float64{e.at, 1e-5 * e.at}
-			s.Desired = []float64{e.goal[0], 1e-5 * e.goal[0]}
-		},
-	}
-	checkBegins(t, "without a reward", envProblem(env), noError)
-
-	env.onReward = func(_ *lineEnv, a, d []float64, r float64) float64 {
-		if len(a) == 1 { // a call of Step
-			a = []float64{a[0], 1e-5 * a[0]}
-			d = []float64{d[0], 1e-5 * d[0]}
+	for share, want := range map[float64]string{1e-5: "qta: environment: goal 1 lies between ", 7e-5: noError} {
+		env := &lineEnv{
+			onSizes: func(*lineEnv) Sizes { return Sizes{Observation: 3, Goal: 2, Action: 2} },
+			onState: func(e *lineEnv, s *State) {
+				s.Achieved = []float64{e.at, share * e.at}
+				s.Desired = []float64{e.goal[0], share * e.goal[0]}
+			},
 		}
-		return either(math.Abs(a[1]-d[1]) > 1e-6, -1, r)
+		checkBegins(t, fmt.Sprint(share, " without a reward"), envProblem(env), noError)
+
+		env.onReward = func(_ *lineEnv, a, d []float64, r float64) float64 {
+			if len(a) == 1 { // a call of Step
+				a = []float64{a[0], share * a[0]}
+				d = []float64{d[0], share * d[0]}
+			}
+			return either(math.Abs(a[1]-d[1]) > share/10, -1, r)
+		}
+		checkBegins(t, fmt.Sprint(share, " with a reward"), envProblem(env), want)
 	}
-	checkBegins(t, "with a reward", envProblem(env), "qta: environment: goal 1 lies between ")
 }
 
 // The largest numbers that are allowed do not overflow Adam's moments. Training itself would not

@@ -89,6 +89,23 @@ func TestGoalChoice(t *testing.T) {
 	}
 }
 
+// With more transitions than N, here four, N of them are candidates: in ascending order, none of
+// them twice (R118), and each choice is equally likely.
+func TestCandidates(t *testing.T) {
+	a := linearAgent(t, linearNetworks{}, 1, "Candidates=2")
+	remember(a, []float64{0, 1, 2, 3, 4})
+	var drawn []float64
+	for range 3000 {
+		c := a.drawCandidates()
+		if len(c) != 2 {
+			t.Fatalf("the candidates are %v, want two", c)
+		}
+		drawn = append(drawn, float64(10*c[0]+c[1]))
+	}
+	const each = 1. / 6
+	checkDraws(t, "candidates i and j, as 10i+j", drawn, map[float64]float64{1: each, 2: each, 3: each, 12: each, 13: each, 23: each})
+}
+
 // A run's very first goal is a copy of where the agent stands. It stays the same when the
 // agent moves on.
 func TestVeryFirstGoal(t *testing.T) {

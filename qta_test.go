@@ -762,6 +762,11 @@ func TestStart(t *testing.T) {
 			owners[values[0]] = fmt.Sprintf("%s of seed %d", name, seed)
 		}
 	}
+	for _, c := range newMazeAgent(t, tiny(Paper(), "Uncertainty=bootstrap"), 1).pun.critics {
+		if !slices.Equal(c.target.params, c.q.params) {
+			t.Error("with one backbone for all critics, a target critic does not start equal to its critic")
+		}
+	}
 }
 
 // updatedNetworks returns an agent's networks before and after its first update. Before it
@@ -807,6 +812,20 @@ func TestTargetsFollow(t *testing.T) {
 			want[i] = 0.75*float64(before[target][i]) + 0.25*float64(after[name][i])
 		}
 		near(t, fmt.Sprintf("the %s, which follows the %s after that has moved", target, name), after[target], want)
+	}
+}
+
+// The critics move first. The policy's gradient goes through the critics that have moved.
+func TestCriticsMoveFirst(t *testing.T) {
+	for _, changes := range []string{"", "PredictiveGradient=head"} {
+		a, _ := walked(t, tiny(Paper(), "CriticRate=0.1 "+changes), 40)
+		before := float64Copies(a)
+		mustUpdate(t, a)
+		after := float64Copies(a)
+		want := numericGradient(twinParams(before.actor...), func() float64 {
+			return twinPolicyLoss(before.actor, after.critics, a.batch.x, a.params.ActionL2)
+		})
+		nearGradient(t, changes+": the policy's gradient, through the critics that have moved", firstGradient(a.policy.adam), want)
 	}
 }
 

@@ -36,6 +36,10 @@ func TestPrioritizedDraws(t *testing.T) {
 		a := linearAgent(t, linearNetworks{heads: heads}, 1, "Replay=per")
 		remember(a, []float64{0, 1, 2})
 		mustUpdate(t, a)
+		for i, head := range deviating(linear{c: test.given / 8}) {
+			a.pun.critics[i].head.load(head.head())
+		}
+		mustUpdate(t, a) // gives less
 		priorities := prioritiesOf(a)
 		priorities.set(0, 3) // set here: the largest that updates have given stays
 		priorities.set(1, 1)
