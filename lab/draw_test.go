@@ -50,6 +50,8 @@ func TestMazeLetters(t *testing.T) {
 	m := roomtest.Maze(t, "4x5")
 	e := Maze(m).(*mazeEnv)
 	s := e.Sketch()
+	// The start, the goal, and the places near the goal have tones of their own.
+	has(t, string(DrawMaze(m, "4x5")), `class="region f0"`, `class="region f2"`, `class="near s2"`)
 	var d draw.Drawing
 	toScale := newPlan(&s, -planMargin, s.Width+2*planMargin, math.Inf(1)) // within a margin
 	toScale.letters(&d)
@@ -170,10 +172,11 @@ func TestCorrelation(t *testing.T) {
 func TestPanels(t *testing.T) {
 	s := threePlaces()
 	s.Snapshots[0].Deviation = []float32{0, 1, 9}
+	s.Snapshots[0].Value = []float32{0.5, -3, -3} // a value above 0 has the color of 0
 	shot := &s.Snapshots[1]
 	want := []panel{
 		{name: "value", unit: "rewards", numbers: shot.Value, scale: draw.Scale{Low: -3}},
-		{name: "absolute error", unit: "rewards", numbers: []float32{0, 0, 1}, scale: draw.Scale{High: 3}},
+		{name: "absolute error", unit: "rewards", numbers: []float32{0, 0, 1}, scale: draw.Scale{High: 2}},
 		{name: "optimal value", unit: "rewards", numbers: s.grid.Optimal, scale: draw.Scale{Low: -3}},
 		{name: "head deviation", numbers: shot.Deviation, scale: draw.Scale{High: 2}},
 		{name: "goal probability", unit: "per point", numbers: shot.Probability, scale: draw.Scale{High: 1}, sparse: true},
@@ -182,6 +185,55 @@ func TestPanels(t *testing.T) {
 	got := s.panels(shot, qta.Beyond())
 	const what = "panels; only deviation and probability have a snapshot's own scale"
 	equal(t, what, want, got, cmp.AllowUnexported(panel{}))
+}
+
+// The uncertainty has the unit of what disagrees: rewards for Q-values, and in a maze cells for
+// predictions. Outside of mazes the unit of predictions is not known.
+func TestUncertaintyName(t *testing.T) {
+	inMaze := &state{Map: []string{"SG"}}
+	elsewhere := new(state)
+	for _, test := range []struct{ uncertainty, inMaze, elsewhere string }{
+		{"pun", "head deviation, cells", "head deviation, "},
+		{"bootstrap", "uncertainty, cells", "uncertainty, "},
+		{"ensemble", "uncertainty, cells", "uncertainty, "},
+		{"q", "uncertainty, rewards", "uncertainty, rewards"},
+	} {
+		p := with(tiny(), "Uncertainty="+test.uncertainty)
+		name, unit := inMaze.uncertaintyName(p)
+		equal(t, test.uncertainty+" in a maze", test.inMaze, name+", "+unit)
+		name, unit = elsewhere.uncertaintyName(p)
+		equal(t, test.uncertainty+" in another environment", test.elsewhere, name+", "+unit)
+	}
+}
+
+// A place that was sampled twice is one point.
+func TestSamples(t *testing.T) {
+	s := threePlaces()
+	row := newPlan(&Sketch{Width: 3, Height: 1}, 0, 300, 100)
+	var d draw.Drawing
+	equal(t, "points of two draws of one place", 1, s.drawSamples(&d, &s.Snapshots[1], row))
+	equal(t, "discs", 1, strings.Count(string(d.Inline()), "<circle"))
+}
+
+// A wide is a maze whose sketch is four times as wide as high.
+type wide struct{ Surveyor }
+
+func (wide) Sketch() Sketch { return Sketch{Width: 200, Height: 50} }
+
+func (wide) StateAt(x, y float64) (observation, goal []float64, ok bool) {
+	at := []float64{x, y}
+	return at, at, true
+}
+
+// The grid of an environment has square pixels, about 2500, and asks for the state in the middle
+// of each.
+func TestWideGrid(t *testing.T) {
+	e := wide{maze(t).(Surveyor)}
+	sketch := e.Sketch()
+	g := newGrid(t.Context(), e, &sketch, tiny())
+	equal(t, "columns and rows", [2]int{100, 25}, [2]int{g.Cols, g.Rows})
+	equal(t, "the first place", []float64{1, 1}, g.goals[0])
+	equal(t, "the last place", []float64{199, 49}, g.goals[len(g.goals)-1])
 }
 
 // TestImage leaves zeros out of an image of sparse numbers, which shows others in
@@ -322,6 +374,35 @@ func TestPlay(t *testing.T) {
 			what := fmt.Sprintf("frame %d, at the goal after step %d of %d", frame, e.at[k], horizon)
 			equal(t, what, want, r, cmpopts.EquateApprox(0, 1e-4)) // places have five digits
 		}
+	}
+}
+
+// A rollout that ends at its goal is blue, another one has the color of ink. A ring marks the
+// rollout's goal if the sketch does not show goals.
+func TestRolloutDrawn(t *testing.T) {
+	const ring, blue, ink = "hollow s2", "thin s0 ", "thin s6 "
+	bare := Sketch{Width: 1, Height: 1}
+	withGoal := Sketch{Width: 1, Height: 1, Shapes: []Shape{Disc(Goal, 0, 0, 1)}}
+	for _, test := range []struct {
+		sketch  *Sketch
+		reached bool
+		want    string
+	}{
+		{&bare, true, "a ring, blue"},
+		{&bare, false, "a ring, ink"},
+		{&withGoal, true, "blue"},
+	} {
+		var d draw.Drawing
+		newPlan(test.sketch, 0, 100, 100).rollout(&d, rollout{Way: [][2]float64{{0, 0}, {1, 1}}, Reached: test.reached})
+		svg := string(d.Inline())
+		var got []string
+		for class, name := range map[string]string{ring: "a ring", blue: "blue", ink: "ink"} {
+			if strings.Contains(svg, class) {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		equal(t, fmt.Sprintf("a rollout that reached its goal (%v), drawn", test.reached), test.want, strings.Join(got, ", "))
 	}
 }
 

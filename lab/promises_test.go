@@ -357,6 +357,25 @@ func TestFullForLog(t *testing.T) {
 	has(t, fmt.Sprint(err), LogFile+" cannot be written: no space left")
 }
 
+// The record says that a run has failed, even if the disk is too full for the files before it.
+func TestFullLater(t *testing.T) {
+	o := newRun(t)
+	d, err := claim(o.Dir, nil)
+	must(t, err)
+	defer d.close()
+	o.Checkpoint = 50
+	o.AfterStep = func(step int) {
+		if step == 75 {
+			breaks(d, LogFile, broken{written: syscall.ENOSPC})
+		}
+	}
+	s, err := newSession(t.Context(), d, maze(t), maze(t), &o)
+	must(t, err)
+	err = s.train(t.Context(), maze(t))
+	has(t, fmt.Sprint(err), LogFile+" cannot be written: no space left")
+	equal(t, "the state in the record of a run whose disk is full", Failed, record(t, o.Dir).State)
+}
+
 // TestVersions calls a run of another version that, and not damaged.
 func TestVersions(t *testing.T) {
 	dir := newDir(t)
@@ -708,6 +727,49 @@ func TestSolvedRunAgain(t *testing.T) {
 	if r := record(t, o.Dir); r.State != want.State || r.Limits != want.Limits {
 		t.Errorf("given no more steps, it is %s within %+v, want %s within %+v", r.State, r.Limits, want.State, want.Limits)
 	}
+}
+
+// A run with -stop never is finished, not solved, even if its first perfect evaluation is its
+// last.
+func TestSolvedAtBudget(t *testing.T) {
+	o := newRun(t)
+	o.Continue = false
+	o.Rollouts = 1
+	o.Unchecked = true // CheckEnv refuses so large a radius
+	env := func() qta.Env { return alter(t, 2.2, 1, 1, 0) }
+	trainIn(t, o, env)
+	at := record(t, o.Dir).Outcome.SolvedAt
+	o.Dir = newDir(t)
+	o.Continue = true
+	o.Steps = at
+	trainIn(t, o, env)
+	r := record(t, o.Dir)
+	equal(t, "the step of the first perfect evaluation", at, r.Outcome.SolvedAt)
+	equal(t, "the state at the budget, with -stop never", Finished, r.State)
+}
+
+// The speed after an evaluation is that of the steps since the evaluation before.
+func TestSpeed(t *testing.T) {
+	var speeds []float64
+	heard := func(_ qta.Evaluation, speed float64) { speeds = append(speeds, math.Round(speed)) }
+	s := session{Options: &Options{AfterEvaluation: heard}, state: new(state)}
+	for _, step := range []int{1000, 2000} {
+		s.evaluatedAt = time.Now().Add(-10 * time.Second)
+		must(t, s.afterEvaluation(t.Context(), qta.Evaluation{Step: step}))
+	}
+	equal(t, "steps per second, of 1000 steps in 10 s each", []float64{100, 100}, speeds)
+}
+
+// A file that could never be written is called missing.
+func TestMissingFile(t *testing.T) {
+	d, err := claim(newDir(t), nil)
+	must(t, err)
+	defer d.close()
+	var o Options
+	h := hear(&o)
+	s := session{Options: &o, dir: d, stale: map[string]bool{LogFile: true}}
+	s.tellStale()
+	has(t, h.warned, LogFile+" is missing; ")
 }
 
 // A run that failed after its last save, and is then given no more steps than this save has,

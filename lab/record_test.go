@@ -144,13 +144,23 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// No command repeats a run of other rollouts than the command's, as no flag gives them.
+// No command repeats a run of other rollouts than the command's, as no flag gives them. Nor
+// does one repeat a run with a curriculum or an environment of the user's. A map that qta does
+// not know is in a file.
 func TestCommand(t *testing.T) {
 	r := madeUp(t)
 	const want = "qta -maze 4x5 -params small -seed 7 -eval 1000 -steps 150000 -stop solved"
 	equal(t, "the command", want, r.Command())
 	r.Run.Rollouts = 2
 	equal(t, "the command of a run of 2 rollouts", "", r.Command())
+	r = madeUp(t)
+	r.Run.Own = true
+	equal(t, "the command of a run with a curriculum of its user", "", r.Command())
+	r = madeUp(t)
+	r.Run.Map = nil
+	equal(t, "the command of a run in no maze", "", r.Command())
+	r.Run.Map = []string{"SG"}
+	has(t, r.Command(), "qta -maze 4x5.txt -params")
 }
 
 // Runs in two maps of one name differ.

@@ -29,6 +29,13 @@ func TestCheck(t *testing.T) {
 	has(t, strings.Join(strings.Fields(mustRun(t, "check 2")), " "), "out.loss[0] 30.6897907 30.68979")
 }
 
+// The difference of a number is above 0 if the code's number is the larger one.
+func TestCheckDifference(t *testing.T) {
+	var shown strings.Builder
+	showNumbers(&shown, qta.CheckResult{Compared: []qta.Comparison{{Name: "out.y[0]", Vector: 1, Code: 1.5}}})
+	has(t, strings.Join(strings.Fields(shown.String()), " "), "vector code difference out.y[0] 1 1.5 0.5")
+}
+
 // vectors is a file with a vector of Equation 1, and more.
 func vectors(more string) string {
 	return `{"equation": "td-target", "paper": "", "cases": [` + vector("one", "-0.5") + more + "]}"

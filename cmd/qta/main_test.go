@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,6 +111,7 @@ func TestTrain(t *testing.T) {
 	if !strings.HasSuffix(out, "\nOpen run/report.html\n") {
 		t.Errorf("the last line points at nothing:\n%s", out)
 	}
+	has(t, mustRun(t, tiny+" -steps 40 -threads 3 -out three"), "kernel, 3 threads; files in three\n")
 	has(t, mustRun(t, args), "The run in run is done: ", "\nOpen run/report.html\n")
 	mustRun(t, tiny+" -steps 60 -out run")
 	if r := recordOf(t, "run"); r.Outcome.Steps != 60 || r.State != lab.Finished || len(r.Curve) != 8 {
@@ -143,6 +145,20 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
+// A run that ends unsolved names its best evaluation, which is not its first or its last.
+func TestBest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	roomtest.Write(t, "near.txt", "SG\n")
+	out := mustRun(t, near+"-seed 5 -steps 250 -out run")
+	curve := recordOf(t, "run").Curve
+	best := slices.MaxFunc(curve, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
+	if best.Success == 1 || best.Step == curve[0].Step || best.Step == 250 {
+		t.Fatalf("the curve %v shows nothing", curve)
+	}
+	has(t, out, fmt.Sprintf("the best evaluation on maze near is that of step %d, with %.4g %% of its rollouts at the goal.",
+		best.Step, 100*best.Success))
+}
+
 // TestSolved holds the steps in the record of a run that was solved to its log, where 0.4
 // and 0.45 come before a half. Past its solution a run ends at its budget.
 func TestSolved(t *testing.T) {
@@ -170,6 +186,13 @@ func TestSolved(t *testing.T) {
 	has(t, mustRun(t, "status run"), detail)
 	roomtest.Write(t, "s.txt", near+"-seed 6 -steps 4000 -out run\n")
 	has(t, mustRun(t, "sweep s.txt -out . -dry-run"), "0     run        done   0\n") // whatever the budget
+	for limits, left := range map[string]int{
+		fmt.Sprintf("-steps %d", solved-50): 0, // solved, but not within this budget
+		"-steps 4000 -stop never":           4000 - solved,
+	} {
+		roomtest.Write(t, "s.txt", near+"-seed 6 -out run "+limits+"\n")
+		has(t, mustRun(t, "sweep s.txt -out . -dry-run"), fmt.Sprintf("0     run        ended otherwise  %d\n", left))
+	}
 	more := fmt.Sprintf("-seed 6 -steps %d -out run", solved+50)
 	has(t, mustRun(t, near+more+" -stop never"), " ended at the goal; at the run's end so did ")
 	os.Remove(filepath.Join("run", lab.RecordFile)) // made again without -stop never

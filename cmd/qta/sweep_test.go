@@ -147,6 +147,18 @@ func TestSweepUnrecorded(t *testing.T) {
 	recordOf(t, filepath.Join("runs", "seed1"))
 }
 
+// All steps of a failed cell are left, because its save may be from an earlier step than its
+// record.
+func TestSweepFailed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tinySweep(t, "s.txt", 1, "-steps 20")
+	mustRun(t, "sweep s.txt -out runs")
+	r := recordOf(t, "runs/seed1")
+	r.State = lab.Failed
+	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, string(r.Encode()))
+	has(t, mustRun(t, "sweep s.txt -dry-run -out runs"), "0     seed1      failed  20\n")
+}
+
 func TestSweep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 50")
@@ -269,7 +281,8 @@ func TestStatus(t *testing.T) {
 	has(t, mustRun(t, "status runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
 	has(t, mustRun(t, "status runs"), "runs/seed1/run.json  skipped  it is not the record of a run\n", "\n1 skipped\n")
-	_, detail := status(&lab.Record{State: lab.Stopped})
+	state, detail := status(&lab.Record{State: lab.Stopped})
+	equal(t, "the state of a run that a signal has stopped, on which no process works", "stopped", state)
 	equal(t, "the detail before an evaluation", "at step 0 of 0", detail)
 }
 

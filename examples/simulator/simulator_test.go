@@ -361,6 +361,41 @@ func TestPicture(t *testing.T) {
 	}
 }
 
+// The state at a place of the picture is scaled as all states are. The child answers {} where
+// no state is.
+func TestStateAt(t *testing.T) {
+	questions, input, err := os.Pipe()
+	roomtest.Must(t, err)
+	defer questions.Close()
+	defer input.Close()
+	c := &child{limit: time.Minute, input: input, lines: make(chan string, 2)}
+	p := pictured{&simulator{child: c, description: description{Observation: ranges{{0, 8}}, Goal: ranges{{0, 12}, {-3, 9}}}}}
+	c.lines <- `{"observation": [6], "achieved": [12, 0]}`
+	c.lines <- "{}"
+	observation, goal, there := p.StateAt(12, 0)
+	if !there || p.err != nil {
+		t.Fatalf("a state is there %v, error %v", there, p.err)
+	}
+	roomtest.Equal(t, "the observation 6 of 0 to 8, scaled", []float64{0.5}, observation)
+	roomtest.Equal(t, "the goal 12, 0, scaled", []float64{1, -0.5}, goal)
+	if _, _, there := p.StateAt(1, 1); there || p.err != nil {
+		t.Errorf("a state is there where the child answers {}, or error %v", p.err)
+	}
+	asked, err := bufio.NewReader(questions).ReadString('\n')
+	roomtest.Must(t, err)
+	roomtest.Equal(t, "the question", `{"place":[12,0]}`+"\n", asked)
+}
+
+// The tolerance is a distance in the unit of the child, whatever the ranges of its goals are.
+func TestReward(t *testing.T) {
+	goals := ranges{{0, 12}, {-3, 9}}
+	s := &simulator{description: description{Goal: goals, Tolerance: 0.5}}
+	for away, want := range map[float64]float64{0.4: 0, 0.6: -1} {
+		got := s.Reward(goals.scaled([]float64{7, -2}), goals.scaled([]float64{7, away - 2}))
+		roomtest.Equal(t, fmt.Sprintf("the reward at a distance of %v", away), want, got)
+	}
+}
+
 // BenchmarkStep measures a step of cart.py.
 func BenchmarkStep(b *testing.B) {
 	env := python(b)

@@ -87,6 +87,18 @@ func TestMeans(t *testing.T) {
 	}
 }
 
+// A report counts apart the runs that have failed and those that have neither ended nor failed.
+func TestUnended(t *testing.T) {
+	failed := quick(-90, -90)
+	for _, run := range failed {
+		run.State = lab.Failed
+		run.Outcome.Message = "no space left on device"
+	}
+	r := of(quick(7), running(), failed)
+	equal(t, "runs that have neither ended nor failed", 1, r.Pending)
+	equal(t, "failed runs", 2, r.Failed)
+}
+
 // TestTable holds every column of the table to a few runs.
 func TestTable(t *testing.T) {
 	solved := madeup.Curves(qta.Quick(), paper.QTA, "4x5", []float64{0.45, 0.5, 1})
@@ -123,6 +135,14 @@ func TestPoints(t *testing.T) {
 		{X: 13, Y: 50, Each: []float64{40, 60}},
 	}
 	equal(t, "ours", ours, r.ourLine(Quick, paper.MEGA, panel, 1).Means, near)
+	fewMazes := of(quick(5), madeup.Steps(qta.Quick(), paper.QTA, "6x5", 6), madeup.Steps(qta.Quick(), paper.QTA, "9x5", 9))
+	var gaps []bool
+	for _, m := range fewMazes.ourLine(Quick, paper.QTA, panel, 0).Means {
+		gaps = append(gaps, m.Gap)
+	}
+	equal(t, "gaps in a line: none beyond one maze without runs, one beyond two", []bool{false, false, true}, gaps)
+	slower := otherIndex(draw.Line{Means: []draw.Mean{{X: 9, Y: 4, Low: 3, High: 5}}})
+	equal(t, "the paper's VDS with 2500 steps for an index", []draw.Mean{{X: 9, Y: 10}}, slower.Means)
 	theirs := draw.Mean{X: 9, Y: 29.89, Low: 27.78, High: 32}
 	equal(t, "the paper's first", theirs, theirLine(panel, paper.MEGA, 1).Means[0], near)
 	means := []draw.Mean{{X: 1, Y: 0.25}, {X: 2, Y: 0.5}, {X: 3, Y: 1}}
@@ -146,6 +166,9 @@ func TestFigures(t *testing.T) {
 			[]string{"Figure 2, left: M-mazes.", "Figure 3, left: replay by uncertainty."}},
 		{"ensembles with the set paper, which is not that of bootstrapped critics", groups{full, madeup.Steps(qta.Paper(), paper.Ensemble, "4x5", 5)},
 			[]string{"Figure 2, left: M-mazes.", "Figure 6, right: critic ensembles."}},
+		{"ensembles with the set paper, and more with quick on mazes that Figure 6 lacks", groups{
+			madeup.Steps(qta.Paper(), paper.Ensemble, "4x5", 5), madeup.Steps(qta.Quick(), paper.Ensemble, "1U5", 5)},
+			[]string{"Figure 6, right: critic ensembles."}},
 		{"noise without QTA", groups{madeup.On(paper.Noise5, "8x5", []float64{0, 1})}, nil},
 		{"noise", groups{madeup.On(paper.Noise5, "8x5", []float64{0, 1}), madeup.On(paper.QTA, "8x5", []float64{0, 1})}, []string{
 			"Figure 2, left: M-mazes.",

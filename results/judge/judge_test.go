@@ -159,6 +159,11 @@ func TestAnswers(t *testing.T) {
 		{"a chance of 0.04, which does not survive two", solved("quick QTA 6x5 20 22 24, quick ensembles 6x5 25 27 29, quick PER 6x5 20 22 24"),
 			"The runs uphold 1, contradict 0, leave 1 undecided and do not judge 18. Each verdict is at 95 %. " +
 				"With Bonferroni’s correction for 2 judged claims, 0 of them still hold or are contradicted."},
+		{"signs of Figure 5 against the paper, whose chances survive", [][]*lab.Record{madeup.Growing("12x5", slices.Repeat([]float64{-1}, 12)...)},
+			"correction for 4 judged claims, 4 of them still hold or are contradicted (values, error by distance, probabilities, far goals)."},
+		{"no collapse in twelve runs, whose chance survives", [][]*lab.Record{madeup.On(paper.QTA, "8x5", flat("1 1 1")...),
+			madeup.On(paper.Noise5, "8x5", flat("1 1 1 1 1 1 1 1 1 1 1 1")...)},
+			"correction for 2 judged claims, 1 of them still hold or are contradicted (collapse)."},
 		{"a size", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
 			"For 1 of these claims the paper gives the size of an effect. The size here is compatible with the paper’s in 0, smaller in 1"},
 		{"other mazes", solved("paper QTA 3x5 4, paper QTA 6U5 9"), "No run here has"},
@@ -518,6 +523,12 @@ func TestOwnMap(t *testing.T) {
 	}
 	rule{"runs on an own map do not count", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
 		append(elsewhere, solved("quick QTA 6x5 8 18, quick ensembles 6x5 16 36")...)...)
+	unsolved := solved("paper HER 4x5 -6 -6 -6 -6 -6 -6")
+	for _, r := range unsolved[0] {
+		r.Run.Environment = "my"
+		r.Run.Map = []string{"SG"}
+	}
+	rule{"runs of HER on an own map do not count", her, "", ""}.hold(t, unsolved...)
 }
 
 // holdAll calls hold for each rule, with the runs that the rule's text describes.
@@ -636,6 +647,11 @@ func TestStatistics(t *testing.T) {
 		what := fmt.Sprintf("%d of 4 beside %d of 4", hits, 4-hits)
 		roomtest.Equal(t, what, want, fisher(hits, 4, 4-hits, 4), cmpopts.EquateApprox(0, 1e-9))
 	}
+	var part estimate
+	part.vary(4, 5)
+	half := part.times(0.5)
+	roomtest.Equal(t, "the variance of half an estimate", 1.0, half.variance)
+	roomtest.Equal(t, "the degrees of freedom of half an estimate", 5.0, half.freedom())
 	var e estimate // of equal values, to which rounding leaves some scatter
 	squares, freedom := scatter(slices.Repeat([]float64{math.Log(2000)}, 3))
 	if e.vary(squares, freedom); squares == 0 || !math.IsInf(e.interval().High, 1) {
