@@ -647,14 +647,18 @@ func TestStatistics(t *testing.T) {
 		what := fmt.Sprintf("%d of 4 beside %d of 4", hits, 4-hits)
 		roomtest.Equal(t, what, want, fisher(hits, 4, 4-hits, 4), cmpopts.EquateApprox(0, 1e-9))
 	}
-	var part estimate
-	part.vary(4, 5)
-	half := part.times(0.5)
-	roomtest.Equal(t, "the variance of half an estimate", 1.0, half.variance)
-	roomtest.Equal(t, "the degrees of freedom of half an estimate", 5.0, half.freedom())
 	var e estimate // of equal values, to which rounding leaves some scatter
 	squares, freedom := scatter(slices.Repeat([]float64{math.Log(2000)}, 3))
 	if e.vary(squares, freedom); squares == 0 || !math.IsInf(e.interval().High, 1) {
 		t.Errorf("the interval of equal values is %v", e.interval())
 	}
+}
+
+// A multiple of an estimate has the estimate's degrees of freedom.
+func TestTimes(t *testing.T) {
+	var e estimate
+	e.vary(4, 5)
+	half := e.times(0.5)
+	roomtest.Equal(t, "the variance of half an estimate", 1.0, half.variance)
+	roomtest.Equal(t, "the degrees of freedom of half an estimate", 5.0, half.freedom())
 }
