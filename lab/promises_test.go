@@ -707,13 +707,20 @@ func TestStoppedAtBudget(t *testing.T) {
 	}
 }
 
-// A solved run stays solved within its budget, whatever limits it gets.
-func TestSolvedRunAgain(t *testing.T) {
+// easyRun returns options and an environment with which a run is solved before its last
+// evaluation, because the goal is reached from far away.
+func easyRun(t *testing.T) (Options, func() qta.Env) {
+	t.Helper()
 	o := newRun(t)
 	o.Continue = false
 	o.Rollouts = 1
 	o.Unchecked = true // CheckEnv refuses so large a radius
-	env := func() qta.Env { return alter(t, 2.2, 1, 1, 0) }
+	return o, func() qta.Env { return alter(t, 2.2, 1, 1, 0) }
+}
+
+// A solved run stays solved within its budget, whatever limits it gets.
+func TestSolvedRunAgain(t *testing.T) {
+	o, env := easyRun(t)
 	trainIn(t, o, env)
 	want := record(t, o.Dir)
 	at := want.Outcome.SolvedAt
@@ -732,11 +739,7 @@ func TestSolvedRunAgain(t *testing.T) {
 // A run with -stop never is finished, not solved, even if its first perfect evaluation is its
 // last.
 func TestSolvedAtBudget(t *testing.T) {
-	o := newRun(t)
-	o.Continue = false
-	o.Rollouts = 1
-	o.Unchecked = true // CheckEnv refuses so large a radius
-	env := func() qta.Env { return alter(t, 2.2, 1, 1, 0) }
+	o, env := easyRun(t)
 	trainIn(t, o, env)
 	at := record(t, o.Dir).Outcome.SolvedAt
 	o.Dir = newDir(t)

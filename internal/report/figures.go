@@ -205,7 +205,7 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	}
 	charts = append(charts, successChart("no noise", paper.QTA, quiet))
 	for _, m := range noises {
-		for _, noise := range r.beside(g, m) { // the newest come first
+		for _, noise := range r.Beside(g, m.Name) {
 			if noisy := noise.Which(wentOn); len(noisy) > 0 {
 				charts = append(charts, successChart(m.Name, m, noisy))
 				break
@@ -238,7 +238,7 @@ func successChart(name string, m paper.Method, runs []*lab.Record) *draw.Chart {
 	for _, q := range paper.Success(m) {
 		theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
 	}
-	versions := strings.Join(new(Group).Programs(runs), " and ")
+	versions := strings.Join(distinct(runs, func(run *lab.Record) string { return run.Run.Version }), " and ")
 	ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), versions), Means: success(runs)}
 	for _, run := range runs {
 		ours.Threads = append(ours.Threads, success([]*lab.Record{run}))

@@ -95,11 +95,11 @@ func New(c *lab.Collection) *Report {
 func compareRuns(a, b *lab.Record) int {
 	bySeed := cmp.Compare(a.Run.Seed, b.Run.Seed)
 	ended := 0
-	if a.Ended() != b.Ended() {
+	switch {
+	case a.Ended() && !b.Ended():
+		ended = -1
+	case b.Ended() && !a.Ended():
 		ended = 1
-		if a.Ended() {
-			ended = -1
-		}
 	}
 	longest := cmp.Compare(b.Outcome.Steps, a.Outcome.Steps)
 	byVersion := strings.Compare(a.Run.Version, b.Run.Version)
@@ -221,9 +221,12 @@ func (g *Group) Program(run *lab.Record) string {
 }
 
 // Programs returns the names of the programs that made some runs of g, sorted.
-func (g *Group) Programs(runs []*lab.Record) (names []string) {
+func (g *Group) Programs(runs []*lab.Record) []string { return distinct(runs, g.Program) }
+
+// distinct returns the names of runs, sorted, each once.
+func distinct(runs []*lab.Record, name func(*lab.Record) string) (names []string) {
 	for _, run := range runs {
-		names = append(names, g.Program(run))
+		names = append(names, name(run))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -391,7 +394,7 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	if g == nil {
 		return nil, nil, nil
 	}
-	for _, q := range r.beside(g, paper.QTA) { // also of an older version, if the runs with noise are
+	for _, q := range r.Beside(g, paper.QTA.Name) { // also of an older version, if the runs with noise are
 		quiet := q.Which(wentOn)
 		if shareVersion(noisy, quiet) {
 			return g, noisy, quiet
@@ -400,14 +403,14 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	return nil, nil, nil
 }
 
-// beside returns the groups of a method that have the setting and maze of g. Their codes may
-// differ from g's, because a code depends on all parameters.
-func (r *Report) beside(g *Group, m paper.Method) (groups []*Group) {
+// Beside returns the groups of a method that have the setting and maze of g. The newest
+// comes first. Their codes may differ from g's, because a code depends on all parameters.
+func (r *Report) Beside(g *Group, method string) (groups []*Group) {
 	for _, other := range r.All() {
 		at := other.Place
 		at.Code = g.Code
 		at.Method = g.Method
-		if at == g.Place && other.Method == m.Name {
+		if at == g.Place && other.Method == method {
 			groups = append(groups, other)
 		}
 	}

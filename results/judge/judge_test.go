@@ -54,39 +54,13 @@ func TestFigures(t *testing.T) {
 	roomtest.Has(t, svg, "no noise", "noise 0.01", "noise 0.03", "noise 0.05", "(fraction)", "8x5 with set quick", "Its maze is not named")
 }
 
-// recorded reports on the runs in results.
-func recorded(t *testing.T) *report.Report {
-	t.Helper()
-	c, err := lab.Collect([]string{"results/runs"})
-	roomtest.Must(t, err)
-	return report.New(c)
-}
-
-// TestFront holds the table of README.md, all of its rows and columns, to the runs and to
-// the paper's numbers.
+// TestFront holds the numbers in README.md's sentences to the runs.
 func TestFront(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")
-	r := recorded(t)
-	rows := []string{"| maze | the paper's QTA | `paper` | `quick` | `beyond Batch=256` |", "|---|---|---|---|---|"}
-	for maze := range strings.FieldsSeq("4x5 6x5 8x5 12x5 14x5 15x5 5U5") {
-		cells := []string{maze, fmt.Sprintf("%.1f", paper.Of("", paper.QTA.Name, maze).Mean/1000)}
-		for _, set := range []string{"paper", "quick", "beyond Batch=256"} {
-			cells = append(cells, frontCell(r.Group(set, paper.QTA, maze)))
-		}
-		rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
-	}
-	_, table, _ := strings.Cut(roomtest.Read(t, "README.md"), "\n| maze |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	lines := strings.Split("| maze |"+table, "\n")
-	roomtest.Equal(t, "README.md's table is not what the runs make", rows, lines)
-}
-
-// TestFrontSentences holds the numbers in README.md's sentences to the runs.
-func TestFrontSentences(t *testing.T) {
-	roomtest.Long(t)
-	t.Chdir("../..")
-	e := evidence{recorded(t)}
+	c, err := lab.Collect([]string{"results/runs"})
+	roomtest.Must(t, err)
+	e := evidence{report.New(c)}
 	counted := slices.DeleteFunc(e.claims(), func(c claim) bool { return !c.Counted })
 	verdicts := map[string]int{}
 	for _, c := range counted {
@@ -111,17 +85,6 @@ func TestFrontSentences(t *testing.T) {
 func (r evidence) ratioAbout(about string) string {
 	rows := r.worth()
 	return rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == about })].Ratio
-}
-
-// frontCell returns the mean steps of runs, and how many runs there are, or how many of them are solved.
-func frontCell(g *report.Group) string {
-	switch {
-	case g == nil:
-		return ""
-	case g.Bound():
-		return fmt.Sprintf("≥ %.1f (%d of %d)", g.Mean/1000, g.Solved, g.N())
-	}
-	return fmt.Sprintf("%.1f (%d)", g.Mean/1000, g.N())
 }
 
 // older gives runs an older version, and returns them.

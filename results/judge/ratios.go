@@ -233,10 +233,8 @@ func (r evidence) rival(set, maze string) *report.Group {
 // ofVersion returns the runs like those of q that have the given version, or q if there are
 // none.
 func (r evidence) ofVersion(version string, q *report.Group) *report.Group {
-	at := q.Place
-	for _, other := range r.All() {
-		at.Code = other.Code
-		if other.Place == at && other.Version() == version && other.N() > 0 {
+	for _, other := range r.Beside(q, q.Method) {
+		if other.Version() == version && other.N() > 0 {
 			return other
 		}
 	}
