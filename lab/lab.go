@@ -364,13 +364,13 @@ func (s *session) redraw(ctx context.Context) error {
 	solvedAt := s.agent.SolvedAt() // 0 if it is not solved
 	trainedOn := solvedAt > 0 && solvedAt < at
 	pastBudget := at > s.Steps
-	pastSolution := trainedOn && at < s.Steps // without Continue it would have ended at solvedAt
+	pastSolution := trainedOn && at < s.Steps // so Continue is not set, and the run would have ended at solvedAt
 	if pastBudget || pastSolution {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
 			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
 	}
 	r := s.record
-	found := s.found // by an earlier process
+	found := s.found // the record of an earlier process
 	switch {
 	case s.recorded(), s.foundOfKilled(): // found is of this agent
 		r.Program = found.Program

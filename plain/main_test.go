@@ -129,8 +129,8 @@ func TestFMA(t *testing.T) {
 	}
 }
 
-// checkFMA compares fma with the exact result. It returns 1 if a product or a sum that is
-// rounded to float64 in between spoils the result, and else 0.
+// checkFMA compares fma with the exact result. It returns 1 if rounding the
+// sum to float64 in between spoils the result, and else 0.
 func checkFMA(t *testing.T, x, y, z float32) int {
 	t.Helper()
 	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }

@@ -247,8 +247,8 @@ Another SIGINT or SIGTERM, one second later or more, ends qta at once, without s
 
 const trainText = `Four parameters choose the methods that the paper compares QTA with: Curriculum,
 Uncertainty, UncertaintyNoise and Replay. Change them by -set; "qta params Curriculum"
-lists the values of Curriculum. -params mega and -params vds train MEGA and VDS as
-QTA's authors ran them, but with this package's networks.
+lists the values of Curriculum. -params mega and -params vds train MEGA and VDS
+nearly as QTA's authors ran them.
 "qta help maze" says how to write a maze. docs/running.md describes the files of
 a run; open its report.html.
 

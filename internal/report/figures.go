@@ -117,7 +117,8 @@ func (r *Report) panel(p paper.Panel) []*draw.Chart {
 }
 
 // set returns the parameter set of our runs of a panel's i-th method. Figures other than 2 have
-// one set for all methods: the first with which a method has runs on the panel's mazes.
+// one set for all methods: the first with which a method other than QTA has runs on the panel's
+// mazes.
 func (r *Report) set(p paper.Panel, i int) string {
 	switch {
 	case p.Name[0] != '2':

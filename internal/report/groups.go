@@ -386,16 +386,17 @@ func wentOn(run *lab.Record) bool {
 	return run.State == lab.Finished && run.Limits.Stop == lab.StopNever
 }
 
-// Noisy returns the runs with noise m and their group, and the runs without noise that
-// have the same setting, maze and version. It takes only runs that went on to their budgets.
-// Noisy returns nil if there are no runs with noise or none without.
+// Noisy returns the runs with noise m and their group, and the runs without noise of the
+// newest group with the same setting and maze in which some run has the version of one with
+// noise. It takes only runs that went on to their budgets. Noisy returns nil if there are no
+// runs with noise or none without.
 func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	g, noisy = r.Most(m, wentOn)
 	if g == nil {
 		return nil, nil, nil
 	}
 	for _, q := range r.Beside(g, paper.QTA.Name) { // also of an older version, if the runs with noise are
-		quiet := q.Which(wentOn)
+		quiet = q.Which(wentOn)
 		if shareVersion(noisy, quiet) {
 			return g, noisy, quiet
 		}

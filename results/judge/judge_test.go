@@ -54,7 +54,7 @@ func TestFigures(t *testing.T) {
 	roomtest.Has(t, svg, "no noise", "noise 0.01", "noise 0.03", "noise 0.05", "(fraction)", "8x5 with set quick", "Its maze is not named")
 }
 
-// TestFront holds the numbers in README.md's sentences to the runs.
+// TestFront holds the numbers in README.md that the judge makes to the runs.
 func TestFront(t *testing.T) {
 	roomtest.Long(t)
 	t.Chdir("../..")

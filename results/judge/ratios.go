@@ -230,7 +230,7 @@ func (r evidence) rival(set, maze string) *report.Group {
 	return withPaper
 }
 
-// ofVersion returns the runs like those of q that have the given version, or q if there are
+// ofVersion returns the group beside q whose newest version is the given one, or q if there is
 // none.
 func (r evidence) ofVersion(version string, q *report.Group) *report.Group {
 	for _, other := range r.Beside(q, q.Method) {
