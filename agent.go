@@ -108,7 +108,7 @@ func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 		learning:    newStream(seed, forLearning),
 		goalDraws:   newStream(seed, forGoals),
 	}
-	a.assemble(newStream(seed, forInitialization).Rand) // networks and parts
+	a.assemble(newStream(seed, forInitialization).Rand) // networks, learner, curriculum, sampler
 	a.episodeStart = *a.environment.pcg
 	return a, nil
 }
@@ -423,7 +423,8 @@ func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (la
 	return last, err
 }
 
-// playEpisodeAgain is playAgain for the steps of one episode.
+// playEpisodeAgain repeats the steps of the episode that begins with step from, up to step
+// to. It fails if the environment no longer goes the way that the replay has.
 func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err error) {
 	var was, now [][]float64
 	a.env.Reset(rng)
@@ -435,15 +436,15 @@ func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err 
 		was = append(was, slices.Concat(a.replay.nextObservation.at(i), a.replay.nextAchieved.at(i)))
 		now = append(now, slices.Concat(last.Observation, last.Achieved))
 	}
-	t, i := FirstJump(was, now)
-	if i < 0 {
+	step, number := FirstJump(was, now) // the first difference that rounding does not explain
+	if step < 0 {
 		return last, nil
 	}
-	name := fmt.Sprintf("number %d of the observation", i)
-	if i >= a.sizes.Observation {
-		name = fmt.Sprintf("number %d of the achieved goal", i-a.sizes.Observation)
+	name := fmt.Sprintf("number %d of the observation", number)
+	if number >= a.sizes.Observation {
+		name = fmt.Sprintf("number %d of the achieved goal", number-a.sizes.Observation)
 	}
-	return last, changedError(from+t+1, name, was[t][i], now[t][i])
+	return last, changedError(from+step+1, name, was[step][number], now[step][number])
 }
 
 // changedError returns an error about a number that differs from before by more than

@@ -245,14 +245,14 @@ func (m *megaCurriculum) replayGoal(a *Agent, i int) []float64 {
 
 // savedState stores a full window of outcomes and how many of them count, because every
 // stored field needs a known size. The slice desired gets its size from loadAgent.
-func (m *megaCurriculum) savedState() savedState {
+func (m *megaCurriculum) savedState() savedFields {
 	var window [megaWindow]bool
 	n := copy(window[:], m.outcomes)
 	restore := func() {
 		n = min(max(n, 0), megaWindow) // a checkpoint may have any n
 		m.outcomes = window[:n]
 	}
-	return savedState{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
+	return savedFields{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's
@@ -348,8 +348,9 @@ func logDensity(points, x []float64, h float64) float64 {
 	// are less than a rounding error of the sum.
 	sum := 0.0
 	for _, e := range exponents {
-		if !(e-nearest >= 50) { // true for a NaN, too
-			sum += exp(nearest - e)
+		further := e - nearest
+		if further < 50 || math.IsNaN(further) {
+			sum += exp(-further)
 		}
 	}
 	constant := float64(float64(len(x)) * log(float64(h*math.Sqrt(2*math.Pi))))

@@ -758,9 +758,10 @@ func TestMEGADensityLags(t *testing.T) {
 		n      int // transitions
 		fitted int // how many of them the density may draw its points from
 	}{{5, 5}, {10, 5}, {20, 15}} {
-		a := numberedAgent(t, test.n)
+		a := numberedAgent(t, test.n) // its transition i achieved i
 		d := &a.curriculum.(*megaCurriculum).density
-		goal := nextGoal(t, a, true)
+		const first = true
+		goal := nextGoal(t, a, first)
 		checkEqual(t, 10_000, len(d.points), "the number of the density's points")
 		points := each(d.points, func(z float64) float64 { return math.Round(z*d.std[0] + d.mean[0]) })
 		checkDraws(t, fmt.Sprintf("%d transitions: the density's points", test.n), points, alike(0, test.fitted))

@@ -154,7 +154,7 @@ func (v *vdsCurriculum) endEpisode(a *Agent) error {
 
 func (v *vdsCurriculum) networks() []parameterVector { return v.members.parameters("VDS member") }
 
-func (v *vdsCurriculum) savedState() savedState { return v.members.savedState() }
+func (v *vdsCurriculum) savedState() savedFields { return v.members.savedState() }
 
 // SampleGoal draws a free cell and a point in it, both uniformly, as VDS (Zhang et al.,
 // 2020) draws its candidates. Nothing else in the algorithms knows where the walls are.

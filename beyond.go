@@ -60,7 +60,7 @@ func (w *heldExplorer) afterStep(a *Agent) {
 	w.stride = float64(strideDecay*w.stride) + float64((1-strideDecay)*length)
 }
 
-func (w *heldExplorer) savedState() savedState { return savedState{w.action, &w.holding, &w.stride} }
+func (w *heldExplorer) savedState() savedFields { return savedFields{w.action, &w.holding, &w.stride} }
 
 // A desiredFirstCurriculum begins some episodes with the environment's goal
 // (FirstGoalDesired), if an earlier step of the run has ended at this goal. OMEGA (Pitis
@@ -129,7 +129,7 @@ func (m *movingAverage) update(a *Agent) error {
 	return nil
 }
 
-func (m *movingAverage) savedState() savedState {
+func (m *movingAverage) savedState() savedFields {
 	s := append(m.learner.savedState(), &m.updates)
 	for _, c := range m.critics {
 		s = append(s, c.params)

@@ -71,9 +71,13 @@ type vectorCase struct {
 	Tol     *float64 // nil if it is absent
 }
 
+// checkFile compares the code with every case of a file.
 func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
 	info, err := fs.Stat(fsys, name)
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > 4<<20) {
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > 4<<20 {
 		return nil, errors.New("it is not a regular file of at most 4 MB") // a FIFO would wait for ever
 	}
 	text, err := fs.ReadFile(fsys, name)
@@ -135,7 +139,7 @@ func (r *CheckResult) check(e *equation, c *vectorCase) (err error) {
 	e.check(in, out)
 	in.requireRead() // a value that nothing has read is a fault
 	out.want.requireRead()
-	return out.apart // the first number that does not match, if any
+	return out.mismatch // the first number that does not match, if any
 }
 
 // An equation is one kind of file: what its vectors check, and how. They check an equation
@@ -565,7 +569,7 @@ func checkPrioritized(in vector, out *comparison) {
 
 	w := make([]float64, n)
 	β := in.number("beta")
-	ImportanceWeights(w, P, n, β, 0) // 0: they are not divided
+	ImportanceWeights(w, P, n, β, 0) // 0: not divided by the largest
 	out.holds("w", w)
 	ImportanceWeights(w, P, n, β, slices.Min(P)) // divided by the largest, as in training
 	out.holds("w_normalized", w)
@@ -623,7 +627,8 @@ func checkBackward(in vector, out *comparison) {
 
 	gradient, _ := in.network("net") // of the same shape; backward overwrites its numbers
 	net.backward(p, gradient, len(net.layers))
-	_, dx := net.inputGradient(p, x, dy, 0) // for all columns of x
+	const firstColumn = 0 // the gradient is for all columns of x
+	_, dx := net.inputGradient(p, x, dy, firstColumn)
 	out.holds("grad", gradient.layers)
 	out.holds("dx", dx)
 }
@@ -786,7 +791,7 @@ func (v vector) actions(a *Agent, rows int) []matrix {
 	return actions
 }
 
-// remember stores the case's states in an agent's replay, with the goals achieved there.
+// remember stores the case's states in an agent's empty replay, with the goals achieved there.
 // Each becomes a transition that ends where it began. remember returns their indices.
 func (v vector) remember(a *Agent) []int {
 	var all []int

@@ -58,7 +58,8 @@ type playedStep struct {
 	reward float64
 }
 
-// findEffect plays rounds until a change of this component of the actions has an effect.
+// findEffect plays rounds, of four episodes each, until a change of this component of the
+// actions has an effect.
 func (c *envCheck) findEffect(component int) error {
 	const most = 20
 	for range most {

@@ -179,7 +179,7 @@ func loadAgent(data []byte) (*Agent, error) {
 
 // marshal returns a checkpoint with this header and the state s. It returns a [*NumericError]
 // if a number of s or of the networks is NaN or infinite.
-func (h *header) marshal(magic string, s savedState, networks []parameterVector, step int) ([]byte, error) {
+func (h *header) marshal(magic string, s savedFields, networks []parameterVector, step int) ([]byte, error) {
 	if err := checkParameters(step, networks); err != nil {
 		return nil, err
 	}

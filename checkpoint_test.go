@@ -259,29 +259,29 @@ type saveable interface {
 
 // A savedKind is one of the two kinds of checkpoint, of an agent or of a PUN.
 type savedKind struct {
-	data   []byte   // a checkpoint
-	shape  string   // the part of its header that says the networks' sizes
-	into   saveable // what the checkpoint is read into
-	before []byte   // into's own checkpoint, which no damaged data may change
+	data     []byte   // a checkpoint
+	sizes    string   // the part of its header that says the networks' sizes
+	receiver saveable // what the checkpoint is read into
+	before   []byte   // the receiver's own checkpoint, which no damaged data may change
 }
 
-// savedKinds returns checkpoints of an agent after 15 steps, with evaluations after 7 and 14
-// of them, and of a PUN after 5 updates.
+// savedKinds returns checkpoints of an agent after 15 steps, and of a PUN after 5 updates.
+// agentAfter evaluates the agent every seven steps, so the checkpoint has two evaluations.
 func savedKinds(t *testing.T) (agent, pun *savedKind) {
 	t.Helper()
 	intoAgent := agentAfter(t, tiny(Paper(), ""), 12)
 	intoPUN := learnedPUN(t, 2, 7)
 	agent = &savedKind{
-		data:   marshal(t, agentAfter(t, leastParams(), 15)),
-		shape:  `"HiddenSize":1,"HiddenLayers":1,"Critics":2`,
-		into:   intoAgent,
-		before: marshal(t, intoAgent),
+		data:     marshal(t, agentAfter(t, leastParams(), 15)),
+		sizes:    `"HiddenSize":1,"HiddenLayers":1,"Critics":2`,
+		receiver: intoAgent,
+		before:   marshal(t, intoAgent),
 	}
 	pun = &savedKind{
-		data:   marshal(t, learnedPUN(t, 5, 7)),
-		shape:  `"HiddenSize":3,"HiddenLayers":1,"Critics":3`,
-		into:   intoPUN,
-		before: marshal(t, intoPUN),
+		data:     marshal(t, learnedPUN(t, 5, 7)),
+		sizes:    `"HiddenSize":3,"HiddenLayers":1,"Critics":3`,
+		receiver: intoPUN,
+		before:   marshal(t, intoPUN),
 	}
 	return agent, pun
 }
@@ -289,7 +289,7 @@ func savedKinds(t *testing.T) (agent, pun *savedKind) {
 // refuses checks that data is refused as damaged, with an error of one line that contains want.
 func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string) {
 	t.Helper()
-	err := k.into.UnmarshalBinary(data)
+	err := k.receiver.UnmarshalBinary(data)
 	text := fmt.Sprint(err)
 	if !strings.HasPrefix(text, "qta: ") || !strings.Contains(text, want) || strings.Contains(text, "\n") {
 		t.Errorf("%s: error %q, want one line with %q", what, text, want)
@@ -331,10 +331,10 @@ func (k *savedKind) resealed(t *testing.T, old, new string) []byte {
 // stays checks that refused data has changed nothing, and that the undamaged data is read.
 func (k *savedKind) stays(t *testing.T) {
 	t.Helper()
-	if !bytes.Equal(k.before, marshal(t, k.into)) {
-		t.Errorf("%T: a damaged checkpoint has changed it", k.into)
+	if !bytes.Equal(k.before, marshal(t, k.receiver)) {
+		t.Errorf("%T: a damaged checkpoint has changed it", k.receiver)
 	}
-	unmarshal(t, k.data, k.into)
+	unmarshal(t, k.data, k.receiver)
 }
 
 // A checkpoint that is cut off, longer, changed in one bit or of the other kind is refused.
@@ -368,15 +368,15 @@ func TestCheckpointHeader(t *testing.T) {
 		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
 			data := k.resealed(t, string(rune(checkpointFormat)), string(rune(other))) // the format's first byte
 			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
-			err := k.into.UnmarshalBinary(data)
+			err := k.receiver.UnmarshalBinary(data)
 			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want one of another format with %q", err, want)
 			}
 		}
 		k.refuses(t, "an unknown field", k.resealed(t, `"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		k.refuses(t, "a bad parameter", k.resealed(t, `"Batch":16`, `"Batch":0`), "parameter Batch is 0")
-		k.refuses(t, "one network more", k.resealed(t, k.shape, `"HiddenSize":1,"HiddenLayers":1,"Critics":4`), "its state: ")
-		k.refuses(t, "large networks", k.resealed(t, k.shape, `"HiddenSize":4096,"HiddenLayers":1,"Critics":2`), shorter)
+		k.refuses(t, "one network more", k.resealed(t, k.sizes, `"HiddenSize":1,"HiddenLayers":1,"Critics":4`), "its state: ")
+		k.refuses(t, "large networks", k.resealed(t, k.sizes, `"HiddenSize":4096,"HiddenLayers":1,"Critics":2`), shorter)
 		length := string(headerLength(k.data))
 		long := string(binary.LittleEndian.AppendUint64(nil, 1<<40))
 		k.refuses(t, "a long header", k.resealed(t, length, long), "it is shorter than its header")
@@ -473,7 +473,7 @@ func TestCheckpointLargeNumbers(t *testing.T) {
 
 // checkBadNumber puts a bad number into field k, checks that the fields are not saved and that
 // reader does not read them, and puts the good number back.
-func checkBadNumber(t *testing.T, what string, fields savedState, k int, reader *Agent, rng *rand.Rand) {
+func checkBadNumber(t *testing.T, what string, fields savedFields, k int, reader *Agent, rng *rand.Rand) {
 	t.Helper()
 	number := oneNumber(rng, fields[k])
 	if !number.CanFloat() {
@@ -495,7 +495,7 @@ func checkBadNumber(t *testing.T, what string, fields savedState, k int, reader 
 }
 
 // appended returns the fields as a checkpoint has them.
-func appended(t *testing.T, fields savedState) []byte {
+func appended(t *testing.T, fields savedFields) []byte {
 	t.Helper()
 	b, err := fields.append(nil, spoiledAt)
 	must(t, err)

@@ -105,7 +105,7 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 type explorer interface {
 	explore(a *Agent, action []float64)
 	afterStep(a *Agent)     // is called after the step is in the replay: for departures
-	savedState() savedState // what training changes: for departures
+	savedState() savedFields // what training changes: for departures
 }
 
 // paperExplorer explores by two rows of the appendix's table: epsilon and p_random
@@ -123,7 +123,7 @@ func (paperExplorer) explore(a *Agent, action []float64) {
 }
 
 func (paperExplorer) afterStep(*Agent)       {}
-func (paperExplorer) savedState() savedState { return nil }
+func (paperExplorer) savedState() savedFields { return nil }
 
 // perturb adds Gaussian noise of standard deviation ε to each component of an action, and
 // clips the sum to [-1, 1]. It returns true with probability p: the caller then replaces

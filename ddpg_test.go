@@ -18,7 +18,7 @@ func exploredActions(t *testing.T, c, share float64) (actions [][]float64) {
 	last := a.policy.net.layers[len(a.policy.net.layers)-1]
 	clear(last.w.data)
 	copy(last.b, float32s([]float64{c, c}))
-	a.SetCurriculum(curriculumFunc(ownHER))
+	a.SetCurriculum(curriculumFunc(ownHER)) // goals are the environment's
 	env := &lineEnv{onStep: func(_ *lineEnv, action []float64) {
 		actions = append(actions, slices.Clone(action))
 	}}

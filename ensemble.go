@@ -165,6 +165,6 @@ func (u *PUN) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-func (u *PUN) savedState() savedState {
+func (u *PUN) savedState() savedFields {
 	return append(u.pun.savedState(), u.draws.pcg, &u.updates)
 }

@@ -426,7 +426,7 @@ func TestScaledExactly(t *testing.T) {
 // FirstJump finds the first difference that rounding does not explain. Rounding explains a
 // difference of at most a millionth of a number's largest magnitude. It also explains a
 // larger one that began below 1e-8 of that magnitude and grew at most a hundredfold in each
-// step, as a last digit does.
+// step, as rounding errors do in a chaotic motion.
 func TestFirstJump(t *testing.T) {
 	was := make([][]float64, 100)
 	for i := range was {

@@ -25,12 +25,14 @@ func Example_goalSelection() {
 
 	// Equation 5. Three heads predict one number for each candidate and
 	// action. The deviation of 1, 2 and 3 is 1.
-	first := [][]float32{{1, 0, 5}, {2, 3, 5}, {3, 6, 5}}   // each head's three predictions for the first action
+	// In these lists a row is a head's, and a column a candidate's.
+	first := [][]float32{{1, 0, 5}, {2, 3, 5}, {3, 6, 5}}   // predictions for the first action
 	second := [][]float32{{0, -5, 1}, {1, 0, 1}, {2, 5, 1}} // and for the second
 	d1 := make([]float64, 3)
 	d2 := make([]float64, 3)
-	qta.HeadDeviation(d1, first, 1)
-	qta.HeadDeviation(d2, second, 1)
+	const width = 1 // a head predicts one number
+	qta.HeadDeviation(d1, first, width)
+	qta.HeadDeviation(d2, second, width)
 	ε := make([]float64, 3)
 	for k := range ε {
 		ε[k] = (d1[k] + d2[k]) / 2
@@ -68,7 +70,7 @@ func ExampleCheck() {
 
 	// Output:
 	// Equation 1, TDTarget, min: <nil>
-	// Equation 1, TDTarget, max: qta: vectors: targets.json: case "max": out.y[0]: the file has -2, package qta gives -3; |r-e| / (1 + |e|) is 0.333, allowed are 1e-06
+	// Equation 1, TDTarget, max: qta: vectors: targets.json: case "max": out.y[0]: the file has -2, package qta gives -3; |qta - file| / (1 + |file|) is 0.333, allowed are 1e-06
 }
 
 // An agent trains on a maze. Networks this small learn nothing in so few steps.

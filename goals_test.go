@@ -44,7 +44,7 @@ func choosingAgent(t *testing.T, changes string) *Agent {
 	a := linearAgent(t, n, 1, "Threshold=-2 Slope=4 Intercept=-1 "+changes)
 	// A moving average, if the changes ask for one, answers otherwise than critics and heads.
 	averageHeads := deviating(linear{s: -1, c: 100}) // they deviate by 100 - s
-	for i, c := range averageOf(a) {
+	for i, c := range averagedCritics(a) {
 		c.q.load(n.targetCritics[i].network(3)) // of s, g and a
 		c.head.load(averageHeads[i].head())
 	}
@@ -126,7 +126,7 @@ func naiveUncertainty(t *testing.T, a *Agent, c candidates, k int, actions [][]f
 		goal = c.desired
 	}
 	critics := a.pun.critics
-	if average := averageOf(a); average != nil {
+	if average := averagedCritics(a); average != nil {
 		critics = average
 	}
 	switch a.params.Uncertainty {
@@ -165,17 +165,18 @@ func actionsAhead(a *Agent, d int) (actions [][]float64) {
 	return actions
 }
 
-// Each word of Uncertainty gives every candidate its own uncertainty, for an episode's first
+// Each value of Uncertainty gives every candidate its own uncertainty, for an episode's first
 // goal and for later ones. With Candidates=1000 all states are candidates, more than the networks
 // see at once.
 func TestUncertainties(t *testing.T) {
 	const tested = "Batch=7 UncertaintyActions=2 EnsembleActions=3 NormalizerClip=100 "
 	settings := each(words("Uncertainty"), func(word string) string { return "Uncertainty=" + word })
 	for _, changes := range append(settings, "Learner=authors", "Candidates=1000", "UncertaintyGoal=desired", "UncertaintyPolyak=0.5") {
-		a, _ := walked(t, tiny(Paper(), tested+changes), 2*chunkRows+27)
+		const steps = 2*chunkRows + 27 // more than two chunks
+		a, _ := walked(t, tiny(Paper(), tested+changes), steps)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
-		for i, c := range averageOf(a) {
+		for i, c := range averagedCritics(a) {
 			c.params[len(c.params)-1] += float32(i) // a bias of its head, so that its deviations are its own
 		}
 		d := 2

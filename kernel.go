@@ -154,7 +154,7 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 		start.data = e.bias
 	}
 	w.product = product{kernel: w.kernel, c: c, a: a, b: b, start: start, e: e}
-	columns := max(c.cols, narrow) // fewer columns take hardly less time
+	columns := max(c.cols, narrowCols) // fewer columns take hardly less time
 	elements := c.rows * columns
 	perElement := a.cols + 8 // 8 for what is done once for each element
 	w.run(&w.product, max(c.rows, c.cols), elements*perElement)
@@ -164,9 +164,9 @@ func (w *workers) mul(c, a, b matrix, e epilogue) {
 // columns of the widest tile. Nothing writes to it.
 var zeros [128]float32
 
-// narrow is the largest number of columns of C that blockNarrow takes. Its vectors run
+// narrowCols is the largest number of columns of C that blockNarrow takes. Its vectors run
 // along a column of C, not along a row as in the tiles.
-const narrow = 4
+const narrowCols = 4
 
 // A product is one call of mul, as a task.
 type product struct {
@@ -207,7 +207,7 @@ func (p *product) block(r0, r1, c0, c1 int) {
 		p.blockGeneric(r0, r1, c0, c1)
 		return
 	}
-	if c1-c0 <= narrow {
+	if c1-c0 <= narrowCols {
 		r0 = p.blockNarrow(r0, r1, c0, c1) // the first row that is left
 	}
 
@@ -289,7 +289,7 @@ type tile struct {
 	aStep, bStep uintptr // from k to k+1 in a and in b
 	k            int     // at least 1
 	cols         int     // columns of C, set by kernel.run
-	first        uintptr // 1 in the first row of tiles, which may prefetch B; else 0
+	prefetch     uintptr // 1 in the first row of tiles, which may prefetch B; else 0
 	low          float32 // every element becomes at least this: 0 or -Inf
 }
 
@@ -300,9 +300,9 @@ type tile struct {
 type rowOffsets struct{ row1, row2, row3, part uintptr }
 
 // height returns the height n of the next row of tiles, given how many rows of C are left
-// and the width cols of C's block. It also returns rest, how many rows a full tile has
-// after its first part.
-func (k kernel) height(rows, cols int) (n, rest int) {
+// and the width cols of C's block. It also returns how many rows a full tile has after
+// its first part.
+func (k kernel) height(rows, cols int) (n, afterFirst int) {
 	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 rows are two tiles of 8
 	switch {
 	case k == avx2:
@@ -314,15 +314,15 @@ func (k kernel) height(rows, cols int) (n, rest int) {
 	}
 }
 
-// rowsOf returns the offsets of the rows in a tile of n rows. The second part begins rest
-// rows before the tile's end. If the tile is not full, the second part overlaps the
+// rowsOf returns the offsets of the rows in a tile of n rows. The second part begins
+// afterFirst rows before the tile's end. If the tile is not full, the second part overlaps the
 // first.
-func rowsOf(stride, n, rest int) rowOffsets {
+func rowsOf(stride, n, afterFirst int) rowOffsets {
 	offset := func(i int) uintptr {
 		i = max(0, min(i, n-1)) // row i, or the nearest one that the tile has
 		return uintptr(4 * stride * i)
 	}
-	return rowOffsets{row1: offset(1), row2: offset(2), row3: offset(3), part: offset(n - rest)}
+	return rowOffsets{row1: offset(1), row2: offset(2), row3: offset(3), part: offset(n - afterFirst)}
 }
 
 // tiles adds the products of steps k0 to k1 to the elements of C in rows r0 to r1 and
@@ -330,13 +330,13 @@ func rowsOf(stride, n, rest int) rowOffsets {
 // step tiles also finishes these elements.
 func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	t := tile{
-		aStep: uintptr(4 * p.a.colStride),
-		bStep: uintptr(4 * p.b.rowStride),
-		k:     k1 - k0,
-		first: 1, // in the first row of tiles
-		low:   float32(math.Inf(-1)),
+		aStep:    uintptr(4 * p.a.colStride),
+		bStep:    uintptr(4 * p.b.rowStride),
+		k:        k1 - k0,
+		prefetch: 1,
 	}
 	last := k1 == p.a.cols
+	t.low = float32(math.Inf(-1)) // no ReLU
 	if last && p.e.relu {
 		t.low = 0
 	}
@@ -347,13 +347,13 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	}
 	height := 0 // the tiles' height for which the offsets were computed
 	for i := r0; i < r1; {
-		n, rest := p.kernel.height(r1-i, c1-c0)
+		n, afterFirst := p.kernel.height(r1-i, c1-c0)
 		if n != height {
 			height = n
-			t.aRows = rowsOf(p.a.rowStride, n, rest)
-			t.cRows = rowsOf(p.c.rowStride, n, rest)
-			t.startRows = rowsOf(start.rowStride, n, rest)
-			t.maskRows = rowsOf(p.e.mask.rowStride, n, rest)
+			t.aRows = rowsOf(p.a.rowStride, n, afterFirst)
+			t.cRows = rowsOf(p.c.rowStride, n, afterFirst)
+			t.startRows = rowsOf(start.rowStride, n, afterFirst)
+			t.maskRows = rowsOf(p.e.mask.rowStride, n, afterFirst)
 		}
 		t.a = p.a.at(i, k0)
 		for j := c0; j < c1; {
@@ -363,10 +363,10 @@ func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 			if masked {
 				t.mask = p.e.mask.at(i, j)
 			}
-			p.kernel.run(&t, n, c1-j)
+			p.kernel.run(&t, n, c1-j) // sets t.cols
 			j += t.cols
 		}
-		t.first = 0
+		t.prefetch = 0
 		i += n
 	}
 }

@@ -51,7 +51,7 @@ func tile2x1x64(t *tile)
 //
 // Strides are in bytes. A transpose uses only a, b, their strides and blocks.
 type narrowTile struct {
-	sums   *[narrow][16]float32
+	sums   *[narrowCols][maxLanes]float32
 	a, b   *float32 // first elements
 	aRow   uintptr  // from row to row
 	bStep  uintptr  // from k to k+1
@@ -62,11 +62,11 @@ type narrowTile struct {
 // blockNarrow computes the leading rows of a block with few columns, as many rows as fill
 // whole vectors. It returns the first row that is left.
 func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
-	height := p.kernel.columnHeight()
-	if p.a.colStride != 1 || p.a.cols%4 != 0 {
+	if p.a.colStride != 1 || p.a.cols%4 != 0 { // the kernels load four neighbors of a row of A
 		return r0
 	}
-	var sums [narrow][16]float32
+	lanes := p.kernel.lanes()
+	var sums [narrowCols][maxLanes]float32
 	t := narrowTile{
 		sums:   &sums,
 		aRow:   uintptr(4 * p.a.rowStride),
@@ -75,8 +75,8 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 		blocks: p.a.cols / 4,
 		cols:   c1 - c0,
 	}
-	for ; r1-r0 >= height; r0 += height {
-		for i := range height {
+	for ; r1-r0 >= lanes; r0 += lanes {
+		for i := range lanes {
 			for j := range t.cols {
 				sums[j][i] = *p.start.at(r0+i, c0+j)
 			}
@@ -87,7 +87,7 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 		} else {
 			narrow512(&t)
 		}
-		for i := range height {
+		for i := range lanes {
 			row := p.c.row(r0 + i)[c0:c1]
 			for j := range row {
 				row[j] = sums[j][i]
@@ -98,13 +98,16 @@ func (p *product) blockNarrow(r0, r1, c0, c1 int) int {
 	return r0
 }
 
-// columnHeight returns how many rows the kernels with a narrowTile take at once: the
-// elements of a vector.
-func (k kernel) columnHeight() int {
+// maxLanes is the number of elements of the widest vector.
+const maxLanes = 16
+
+// lanes returns the number of elements of a vector. The kernels with a narrowTile take as
+// many rows at once.
+func (k kernel) lanes() int {
 	if k == avx2 {
 		return 8
 	}
-	return 16
+	return maxLanes
 }
 
 //go:noescape
@@ -138,17 +141,17 @@ func polyakVector(target, online []float32, rho, oneMinusRho float32) int {
 // transposeVector transposes the leading rows of src that fill whole vectors,
 // and returns their number.
 func transposeVector(k kernel, dst, src matrix) int {
-	if k == generic || src.cols == 0 || src.cols%4 != 0 {
+	if k == generic || src.cols == 0 || src.cols%4 != 0 { // the kernels load four neighbors of a row
 		return 0
 	}
-	t := narrowTile{
+	t := narrowTile{ // without sums and cols, which a transpose does not use
 		aRow:   uintptr(4 * src.rowStride),
 		bStep:  uintptr(4 * dst.rowStride),
 		blocks: src.cols / 4,
 	}
-	height := k.columnHeight()
+	lanes := k.lanes()
 	i := 0
-	for ; i+height <= src.rows; i += height {
+	for ; i+lanes <= src.rows; i += lanes {
 		t.a = src.at(i, 0) // the rows to read
 		t.b = dst.at(0, i) // the columns to write
 		if k == avx512 {

@@ -202,7 +202,7 @@ TEXT ·tile512x12x32(SB), NOSPLIT, $0-8
 	ROWS2x12(LOADALL2)
 	OPERANDS
 	LEAQ (DI)(R13*1), R13
-	CMPQ tile_first(AX), $0
+	CMPQ tile_prefetch(AX), $0
 	JEQ  full
 
 	// The columns of B that the next tile needs, if it is the first to.

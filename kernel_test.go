@@ -448,10 +448,11 @@ func (p *parts) do(lo, hi int) { p.Add(1) }
 func TestInline(t *testing.T) {
 	const threads = 2
 	w := newWorkers(threads)
-	defer w.resize(1)
+	defer w.resize(1) // ends the second thread
+	const elements = 1000
 	for multiplyAdds, want := range map[int]int64{inline - 1: 1, inline: threads * share} {
 		var p parts
-		w.run(&p, 1000, multiplyAdds)
+		w.run(&p, elements, multiplyAdds)
 		if p.Load() != want {
 			t.Errorf("%d multiply-adds are done in %d parts, want %d", multiplyAdds, p.Load(), want)
 		}
@@ -499,15 +500,15 @@ func newProbe(k kernel) func() float64 {
 // and B are 0, so that all of their rows are the same memory.
 func tileProbe(k kernel, steps int) (run func(), multiplyAdds int) {
 	const cols = 32
-	rows, rest := k.height(12, cols) // no kernel has a tile of more than 12 rows
+	rows, afterFirst := k.height(12, cols) // no kernel has a tile of more than 12 rows
 	c := newMatrix(rows, cols)
 	t := &tile{
 		a:         &one[0],
 		b:         &zeros[0],
 		c:         &c.data[0],
 		start:     &c.data[0],
-		cRows:     rowsOf(cols, rows, rest),
-		startRows: rowsOf(cols, rows, rest),
+		cRows:     rowsOf(cols, rows, afterFirst),
+		startRows: rowsOf(cols, rows, afterFirst),
 		k:         steps,
 	}
 	run = func() { k.run(t, rows, cols) }

@@ -239,7 +239,7 @@ func TestSampleGoal(t *testing.T) {
 // centers of their cells, each coordinate by itself.
 func TestRegions(t *testing.T) {
 	const n = 16_000
-	draws := resets(t, n)
+	draws := resets(t, n) // starts and goals, from the centers of their cells
 	for i, name := range []string{"start's row", "start's column", "goal's row", "goal's column"} {
 		farthest := 0.0
 		inner := 0 // draws in the inner half of the region

@@ -59,7 +59,7 @@ func (l layer) backward(w *workers, gradient layer, x, dy, dwT matrix, e epilogu
 	// A product with few columns is fast only if the rows of its first factor are contiguous
 	// in memory. In xᵀ the columns are contiguous instead. So a dW with few columns is
 	// computed as its transpose dyᵀ x, which has few rows and is fast.
-	fewColumns := dy.cols <= narrow && dy.cols < x.cols
+	fewColumns := dy.cols <= narrowCols && dy.cols < x.cols
 	if fewColumns {
 		w.mul(dwT, dy.t(), x, e)
 		w.transpose(gradient.w, dwT)
@@ -220,14 +220,15 @@ func (m *mlp) run(p *pass, x matrix, n int, where hiddenRows) matrix {
 	return p.x[n].slice(0, x.rows)
 }
 
-// runChunk is run for the rows lo to hi.
+// runChunk runs the rows lo to hi of p.x[0] through the first n layers. It leaves the
+// hidden layers' outputs where its argument says: in rows of their own or in the first rows.
 func (m *mlp) runChunk(p *pass, lo, hi, n int, where hiddenRows) {
 	x := p.x[0].slice(lo, hi)
 	for l, layer := range m.layers[:n] {
 		hidden := l < len(m.layers)-1
 		y := p.x[l+1].slice(lo, hi)
 		if hidden && where == firstRows {
-			y = p.x[l+1].slice(0, hi-lo)
+			y = p.x[l+1].slice(0, hi-lo) // over the chunk before
 		}
 		p.workers.mul(y, x, layer.w, epilogue{bias: layer.b, relu: hidden})
 		x = y

@@ -112,8 +112,8 @@ func learnerOf(a *Agent) learner {
 	return l
 }
 
-// averageOf returns the moving average of an agent's critics, or nil.
-func averageOf(a *Agent) []*critic {
+// averagedCritics returns the moving average of an agent's critics, or nil.
+func averagedCritics(a *Agent) []*critic {
 	if m, ok := unwrapped(a.learner).(*movingAverage); ok {
 		return m.critics
 	}

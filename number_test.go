@@ -196,9 +196,9 @@ func checkBits(t *testing.T, name string, want, seed uint64, f func(*rand.Rand) 
 var fusedInstruction = regexp.MustCompile(`\(([^()]+\.go:\d+)\)\t(?:FN?M(?:ADD|SUB)[SD]?|VFN?M(?:ADD|SUB)\d+S[SD])\t`)
 
 // The compiler fuses no product with a sum. It may do so on arm64 and on newer amd64, and
-// change the last bits, unless the product is converted: float64(x*y) + z. The kernels are
-// assembly, which the listing does not show. The compiler does fuse a control file, which
-// shows that the test sees fused instructions.
+// change the last bits, unless the product is converted: float64(x*y) + z. The test reads the
+// listings of the compiler, which do not show the kernels' assembly. The compiler does fuse a
+// control file, which shows that the test sees fused instructions.
 func TestFused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("with -short: it compiles the package for other processors, which takes seconds")

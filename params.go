@@ -290,7 +290,8 @@ func (p *Params) Set(name, text string) error {
 	if err := checkField(f, value); err != nil {
 		return err
 	}
-	reflect.ValueOf(p).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(value).Convert(f.Type))
+	field := reflect.ValueOf(p).Elem().FieldByIndex(f.Index)
+	field.Set(reflect.ValueOf(value).Convert(f.Type))
 	return nil
 }
 

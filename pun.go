@@ -399,11 +399,11 @@ func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *wo
 	return u
 }
 
-// newCritic returns a critic of the given widths, and its head. All parameters are zero.
+// newCritic returns a critic of the given widths, with its head. All parameters are zero.
 func newCritic(p *Params, widths []int, headWidth int, w *workers) *critic {
 	net := newCriticNet(widths, headWidth)
 	gradient := newCriticNet(widths, headWidth)
-	n := len(net.q.params)
+	n := len(net.q.params) // net.params has the head's parameters after these
 	target := newMLP(make([]float32, n), widths)
 	return &critic{
 		criticNet: net,

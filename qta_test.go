@@ -939,6 +939,6 @@ func TestStreams(t *testing.T) {
 		}
 		slices.Sort(moved)
 		checkEqual(t, test.moved, strings.Join(moved, " "),
-			"%s: each purpose has its own stream; the purposes whose chance changes", test.what)
+			"%s: each purpose has its own stream; the purposes with other decisions", test.what)
 	}
 }

@@ -182,7 +182,7 @@ type sampler interface {
 	prioritize(b *batch)
 
 	// savedState lists what training changes in the sampler.
-	savedState() savedState
+	savedState() savedFields
 }
 
 // uniformSampler draws every transition with the same probability.
@@ -191,7 +191,7 @@ type uniformSampler struct{ *replay }
 func (s uniformSampler) draw(rng stream) int  { return rng.index(s.n) }
 func (uniformSampler) weigh(*batch, int)      {}
 func (uniformSampler) prioritize(*batch)      {}
-func (uniformSampler) savedState() savedState { return nil }
+func (uniformSampler) savedState() savedFields { return nil }
 
 // prioritizedSampler is PER of section 3.3.
 //
@@ -286,7 +286,7 @@ func (s *prioritizedSampler) setPriorities(b *batch) {
 
 // savedState lists the powers p^α of all transitions. Once these have been read from a
 // checkpoint, rebuildTree puts them into the tree.
-func (s *prioritizedSampler) savedState() savedState {
+func (s *prioritizedSampler) savedState() savedFields {
 	s.prioritizeNew() // new transitions have their priority, too
 	terms := make([]float64, s.n)
 	copy(terms, s.tree.values())
@@ -295,7 +295,7 @@ func (s *prioritizedSampler) savedState() savedState {
 			s.tree.set(i, term)
 		}
 	}
-	return savedState{&s.largest, terms, rebuildTree}
+	return savedFields{&s.largest, terms, rebuildTree}
 }
 
 // A sumTree holds a weight for each of a growing number of leaves. It draws a leaf with

@@ -71,9 +71,13 @@ func TestWeights(t *testing.T) {
 
 // In a minibatch four of five transitions are replayed with a goal that was achieved later in
 // their episode, or by their own step. The others keep the goal that was pursued, which is -1,
-// -2 or -3 in episodes 0 to 2. Transition 0 leads to 1, in an episode that ends at 5.
-// Transitions 8 and 9 lead to 14 and 15, where their episode ends. Transition 10 leads to 21, in
-// the running episode, which is at 22.
+// -2 or -3 in episodes 0 to 2. These transitions achieve:
+//
+//	transition  its own step   the last step of its episode so far
+//	0           1              5
+//	8           14             15
+//	9           15             15
+//	10          21             22
 func TestReplayedGoals(t *testing.T) {
 	rows := slices.Concat(minibatchesOf(t, threeEpisodes(t, "HindsightRatio=4"), 1000)...)
 	for transition, want := range map[int]map[float64]float64{
@@ -93,7 +97,7 @@ func TestReplayedGoals(t *testing.T) {
 }
 
 // randomWeights sets leaves of a tree to weights of all magnitudes, and returns the weights.
-// It sets them in any order, so that the tree grows.
+// A leaf beyond the tree's end makes it grow.
 func randomWeights(rng *rand.Rand, tree *sumTree) (weights []float64) {
 	extremes := []float64{0, math.SmallestNonzeroFloat64, 1e-300, 1e30}
 	leaves := 1 + rng.IntN(100)
@@ -112,9 +116,9 @@ func randomWeights(rng *rand.Rand, tree *sumTree) (weights []float64) {
 	return weights
 }
 
-// checkFind checks the leaf that the tree finds at the fraction u of a line, on which the leaves
-// lie one after the other, each as long as its weight. u lies within the leaf, whose weight is
-// not 0.
+// checkFind fails unless the tree finds the right leaf for u. The leaves lie on a line, one
+// after the other, each as long as its weight. The right leaf has the place at the fraction u
+// of this line, and a weight that is not 0.
 func checkFind(t *testing.T, tree *sumTree, weights []float64, u float64) {
 	t.Helper()
 	total := sum(weights)

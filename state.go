@@ -10,11 +10,11 @@ import (
 
 // This file lists the numbers that training changes, and encodes them for a checkpoint.
 
-// A savedState lists what a checkpoint stores, in order: slices of numbers of a known
+// savedFields are what a checkpoint stores, in order: slices of numbers of a known
 // length, pointers to numbers or bools, and generators. The list may also have functions,
 // which are not stored. read calls a function once it has read everything before the
 // function.
-type savedState []any
+type savedFields []any
 
 // checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
 func checkSaved(field any, step int) error {
@@ -46,7 +46,7 @@ func (a *Agent) checkState() error {
 
 // append encodes the listed numbers and appends them to b. It returns a [*NumericError]
 // if a number is NaN or infinite.
-func (s savedState) append(b []byte, step int) ([]byte, error) {
+func (s savedFields) append(b []byte, step int) ([]byte, error) {
 	for _, field := range s {
 		if err := checkSaved(field, step); err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func (s savedState) append(b []byte, step int) ([]byte, error) {
 
 // read decodes the listed numbers from b. It fails if b has too few bytes or too many, or
 // if a number is NaN or infinite. In the error's text "its" means the checkpoint's.
-func (s savedState) read(b []byte) error {
+func (s savedFields) read(b []byte) error {
 	const bytesOfPCG = 20 // as rand.PCG marshals itself
 	for _, field := range s {
 		var n int
@@ -105,15 +105,15 @@ func (s savedState) read(b []byte) error {
 }
 
 // savedState lists what training changes, except for what the checkpoint's header has.
-func (a *Agent) savedState() savedState {
+func (a *Agent) savedState() savedFields {
 	s := slices.Concat(
-		savedState{a.policy.net.params, a.policy.target.params}, a.policy.adam.savedState(),
+		savedFields{a.policy.net.params, a.policy.target.params}, a.policy.adam.savedState(),
 		a.pun.savedState(),
 		a.stateScale.savedState(), a.goalScale.savedState(),
-		savedState{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		savedState{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy},
-		savedState{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
-		savedState{&a.goalsSet, &a.goalsReached, a.attachment},
+		savedFields{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
+		savedFields{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy},
+		savedFields{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
+		savedFields{&a.goalsSet, &a.goalsReached, a.attachment},
 		a.learner.savedState(), a.explorer.savedState(), a.curriculum.savedState(), a.sampler.savedState(),
 	)
 	for i := range a.log {
@@ -127,15 +127,15 @@ func (a *Agent) savedState() savedState {
 	return s
 }
 
-func (u *ensemble) savedState() (s savedState) {
+func (u *ensemble) savedState() (s savedFields) {
 	for _, c := range u.critics {
-		s = slices.Concat(s, savedState{c.params, c.target.params}, c.adam.savedState(), c.headAdam.savedState())
+		s = slices.Concat(s, savedFields{c.params, c.target.params}, c.adam.savedState(), c.headAdam.savedState())
 	}
 	return s
 }
 
-func (a *adam) savedState() savedState { return savedState{a.m, a.v, &a.power1, &a.power2} }
+func (a *adam) savedState() savedFields { return savedFields{a.m, a.v, &a.power1, &a.power2} }
 
-func (n *normalizer) savedState() savedState {
-	return savedState{n.sum, n.square, &n.count, n.update} // update sets the mean and the scale
+func (n *normalizer) savedState() savedFields {
+	return savedFields{n.sum, n.square, &n.count, n.update} // update sets the mean and the scale
 }

@@ -254,17 +254,17 @@ func (v vector) network(name string) (net *mlp, widths []int) {
 
 // A comparison compares the code's results with the "out" of a case.
 type comparison struct {
-	want   vector
-	result *CheckResult
-	apart  error // names the first number that does not match, or is nil
+	want     vector
+	result   *CheckResult
+	mismatch error // names the first number that does not match, or is nil
 }
 
 // holds compares a result with the value of the same name in "out". Both are a number, or
 // a list, matrix, layer or network of numbers.
 func (c *comparison) holds(name string, value any) { eachNumber(name, value, c.number) }
 
-// number compares one number of the code. It returns this number, so that eachNumber
-// leaves the code's result as it is.
+// number compares one number that the code computed. It returns the number, because
+// eachNumber replaces numbers by what it gets.
 func (c *comparison) number(name string, code float64) float64 {
 	want := c.want.number(name)
 	place := c.want.place + "." + name
@@ -273,8 +273,8 @@ func (c *comparison) number(name string, code float64) float64 {
 	r := c.result
 	r.Compared = append(r.Compared, Comparison{Name: place, Vector: want, Code: code})
 	r.Worst = max(r.Worst, distance) // NaN if the code's number is NaN
-	if c.apart == nil && !(distance <= r.Tolerance) {
-		c.apart = fmt.Errorf("%s: the file has %v, package qta gives %v; |r-e| / (1 + |e|) is %.3g, allowed are %v",
+	if c.mismatch == nil && !(distance <= r.Tolerance) {
+		c.mismatch = fmt.Errorf("%s: the file has %v, package qta gives %v; |qta - file| / (1 + |file|) is %.3g, allowed are %v",
 			place, want, code, distance, r.Tolerance)
 	}
 	return code

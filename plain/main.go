@@ -753,9 +753,9 @@ type report struct {
 // region. A rollout succeeds if it ends at the goal (R3). An evaluation draws from a
 // generator of its own, so training does not depend on evaluations.
 func (a *agent) evaluate() report {
-	r := a.report // in which success and meanReturn are 0
+	r := a.report // of the training; its success and meanReturn are 0
 	w := world{maze: a.world.maze}
-	purpose := forEvaluation + uint64(a.step)<<8 // a different number after each step
+	purpose := forEvaluation + (uint64(a.step) << 8) // a different number after each step
 	rng := stream(a.seed, purpose)
 	for range a.rollouts {
 		w.reset(&rng)
@@ -1072,7 +1072,7 @@ func (n *normalizer) scaled(x point, clip float64) (y []float32) {
 }
 
 // showNormalizers adds states and goals to the normalizers. It draws transitions from
-// the episode that has just ended, and gets their goals from relabel (R120).
+// the episode that has just ended, and replaces their goals as hindsight does in replay (R120).
 func (a *agent) showNormalizers() {
 	begin := a.step - a.horizon
 	for range a.normalizerDraws {
@@ -1104,8 +1104,9 @@ func fma(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// nudge takes s, the rounded sum x + y. If s is not exact, nudge moves it by one bit
-// towards the exact sum, so that rounding it to float32 goes the right way.
+// nudge takes s, the rounded sum x + y, whose last 28 bits are 0. If s is not exact, nudge
+// moves it by one bit towards the exact sum. If s was halfway between two float32, it then
+// is on the right side.
 func nudge(s, x, y float64) float64 {
 	t := s - x
 	err := (x - (s - t)) + (y - t) // x + y - s, exactly (Knuth)
@@ -1190,7 +1191,8 @@ func log(x float64) float64 {
 	//
 	//	log(1 + f) = 2 atanh(s) = f - (h - s (h + z series))    series = 2/3 + 2/5 z + 2/7 z² + ...
 	//
-	// The right side begins with f - h, which is free of the rounding of s.
+	// because 2s = f - s f and s f = h - s h. The right side begins with f - h, which is free
+	// of the rounding of s.
 	f := m - 1
 	s := f / (2 + f)
 	z := float64(s * s)
