@@ -104,7 +104,7 @@ func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
 // An explorer turns the policy's action into the one that the agent takes.
 type explorer interface {
 	explore(a *Agent, action []float64)
-	afterStep(a *Agent)     // is called after the step is in the replay: for departures
+	afterStep(a *Agent)      // is called after the step is in the replay: for departures
 	savedState() savedFields // what training changes: for departures
 }
 
@@ -122,7 +122,7 @@ func (paperExplorer) explore(a *Agent, action []float64) {
 	}
 }
 
-func (paperExplorer) afterStep(*Agent)       {}
+func (paperExplorer) afterStep(*Agent)        {}
 func (paperExplorer) savedState() savedFields { return nil }
 
 // perturb adds Gaussian noise of standard deviation ε to each component of an action, and

@@ -35,7 +35,7 @@ type curriculum interface {
 	ready(env Env) error         // returns an error if the curriculum cannot train in env
 	endEpisode(a *Agent) error   // is called when a whole episode is in the replay
 	networks() []parameterVector // the parameters of the curriculum's own networks
-	savedState() savedFields      // what training changes
+	savedState() savedFields     // what training changes
 }
 
 // curriculumDefaults has the methods of a curriculum that does nothing but choose goals: all
@@ -45,7 +45,7 @@ type curriculumDefaults struct{}
 func (curriculumDefaults) ready(Env) error             { return nil }
 func (curriculumDefaults) endEpisode(*Agent) error     { return nil }
 func (curriculumDefaults) networks() []parameterVector { return nil }
-func (curriculumDefaults) savedState() savedFields      { return nil }
+func (curriculumDefaults) savedState() savedFields     { return nil }
 func (curriculumDefaults) replayGoal(a *Agent, i int) []float64 {
 	return a.replay.relabel(i, a.params.HindsightRatio, a.draws.Rand)
 }

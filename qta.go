@@ -214,14 +214,14 @@ func (a *Agent) enterState(s State) {
 type learner interface {
 	update(a *Agent) error       // is called after each environment step except the first LearningStarts steps
 	afterEpisode(a *Agent) error // is called at an episode's end, after the curriculum's endEpisode: for VDS
-	savedState() savedFields      // what training changes, except the networks: for departures
+	savedState() savedFields     // what training changes, except the networks: for departures
 }
 
 // paperLearner is the paper's learner.
 type paperLearner struct{}
 
 func (paperLearner) afterEpisode(*Agent) error { return nil }
-func (paperLearner) savedState() savedFields    { return nil }
+func (paperLearner) savedState() savedFields   { return nil }
 
 // update is one step of every network on one minibatch.
 func (paperLearner) update(a *Agent) error {

@@ -188,9 +188,9 @@ type sampler interface {
 // uniformSampler draws every transition with the same probability.
 type uniformSampler struct{ *replay }
 
-func (s uniformSampler) draw(rng stream) int  { return rng.index(s.n) }
-func (uniformSampler) weigh(*batch, int)      {}
-func (uniformSampler) prioritize(*batch)      {}
+func (s uniformSampler) draw(rng stream) int   { return rng.index(s.n) }
+func (uniformSampler) weigh(*batch, int)       {}
+func (uniformSampler) prioritize(*batch)       {}
 func (uniformSampler) savedState() savedFields { return nil }
 
 // prioritizedSampler is PER of section 3.3.

@@ -197,7 +197,8 @@ func otherIndex(line draw.Line) draw.Line {
 }
 
 // figure4 draws success with noise and without it, in the paper and in our runs that used
-// their whole budgets. The noise with the most runs decides on the maze and the set.
+// their whole budgets. The noise with the most runs decides on the maze, the set and the runs
+// without noise. Another noise has no panel if its runs share no version with these.
 func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	noises := p.Lines[1:]
 	g, quiet := r.noisiest(noises)
@@ -207,7 +208,7 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	charts = append(charts, successChart("no noise", paper.QTA, quiet))
 	for _, m := range noises {
 		for _, noise := range r.Beside(g, m.Name) {
-			if noisy := noise.Which(wentOn); len(noisy) > 0 {
+			if noisy := noise.Which(wentOn); shareVersion(noisy, quiet) {
 				charts = append(charts, successChart(m.Name, m, noisy))
 				break
 			}

@@ -183,14 +183,17 @@ func TestFigures(t *testing.T) {
 }
 
 // TestFigure4 has runs with noise on two mazes and with two sets. The figure is of the maze and
-// the set with the most runs of one noise, and leaves out the others. It names the versions.
+// the set with the most runs of one noise, and leaves out the others. It also leaves out a noise
+// whose runs share no version with those without noise. It names the versions.
 func TestFigure4(t *testing.T) {
 	curve := []float64{0, 1}
 	quiet := madeup.On(paper.QTA, "8x5", curve, curve)
 	quiet[1].Run.Version = "9.0.0"
 	other := madeup.On(paper.Noise5, "8x5", curve)
 	other[0].Run.Params.Batch = 1024
-	r := of(quiet, madeup.On(paper.Noise3, "8x5", curve, curve, curve), madeup.On(paper.Noise1, "8x5", curve), other,
+	older := madeup.On(paper.Noise5, "8x5", curve)
+	older[0].Run.Version = "0.0.1"
+	r := of(quiet, madeup.On(paper.Noise3, "8x5", curve, curve, curve), madeup.On(paper.Noise1, "8x5", curve), other, older,
 		madeup.On(paper.QTA, "6x5", curve), madeup.On(paper.Noise1, "6x5", curve, curve))
 	figures := paper.Figures()
 	four := figures[slices.IndexFunc(figures, func(f paper.Figure) bool { return f.Number == "4" })]

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"qta/internal/paper"
 	"qta/lab"
@@ -52,7 +54,8 @@ func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement
 	if g == nil {
 		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), with noise and without"}
 	}
-	runs := fmt.Sprintf("%d with noise, %d without (%s); %s", len(noisy), len(quiet), g.Setting, g.Maze)
+	versions := strings.Join(g.Programs(slices.Concat(noisy, quiet)), " and ")
+	runs := fmt.Sprintf("%d with noise, %d without (%s) of %s; %s", len(noisy), len(quiet), g.Setting, versions, g.Maze)
 	return noisy, quiet, judgement{Runs: runs}
 }
 

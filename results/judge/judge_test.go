@@ -558,7 +558,8 @@ func TestToTheEnd(t *testing.T) {
 	newer[0].Run.Version = "9.0.0"
 
 	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
-	rule{"and a run of a newer version", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 8 without"}.hold(t, quiet, newer, ended)
+	rule{"and a run of a newer version", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 8 without | 9 of 12 | " +
+		"7 with noise, 8 without (quick) of " + qta.Version + " and 9.0.0; 8x5"}.hold(t, quiet, newer, ended)
 	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, stopped)
 	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
 	rule{"unsolved, but not with -stop never", dead, "", ""}.hold(t, quiet, unsolved)
