@@ -378,15 +378,27 @@ func (c *envCheck) continuous(i int, near float64) bool {
 // these two numbers. If the pair lies far from zero, its middle is subtracted first, so
 // that the component lies within ±1. Otherwise the component lies within ±3. Numbers
 // within the pair are not rounded, so rewards stay the same. The result has only Env's
-// methods, not [GoalSampler]'s. Scaled panics if the distance is not finite, as with the
-// bounds of some simulators.
+// methods, not [GoalSampler]'s. A trained agent needs the same scaling, so it goes on
+// through an environment that Scaled returned. Scaled panics if the distance is not
+// finite, as with the bounds of some simulators, or if pairs are missing or too many. A
+// nil leaves the numbers as they are.
 func Scaled(env Env, observations, goals [][2]float64) Env {
+	sizes := env.Sizes()
+	mustPair("observations", len(observations), sizes.Observation)
+	mustPair("goals", len(goals), sizes.Goal)
 	for _, pair := range slices.Concat(observations, goals) {
 		if !finite(pair[1] - pair[0]) {
 			panic(fmt.Sprintf("qta: Scaled: a pair is %v; want a finite distance", pair))
 		}
 	}
 	return &scaled{env, slices.Clone(observations), slices.Clone(goals)}
+}
+
+// mustPair panics if there are pairs, but not one for each of the want components.
+func mustPair(name string, pairs, want int) {
+	if pairs != 0 && pairs != want {
+		panic(fmt.Sprintf("qta: Scaled: %s has %d pairs, want %d, one for each number", name, pairs, want))
+	}
 }
 
 type scaled struct {
@@ -428,7 +440,7 @@ func unscaled(env Env) Env {
 // far from zero as from this number.
 func rescale(x []float64, pairs [][2]float64, back bool) []float64 {
 	y := slices.Clone(x)
-	for i := range min(len(x), len(pairs)) {
+	for i := range min(len(x), len(pairs)) { // x may be empty if the environment has failed
 		pair := span{pairs[i][0], pairs[i][1]}
 		fraction, exponent := math.Frexp(pair.half())
 		if fraction == 0.5 { // the half is a power of two itself

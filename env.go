@@ -9,7 +9,8 @@ import (
 )
 
 // An Env is a goal-conditioned environment without terminal states: the caller
-// ends an episode after a fixed number of steps. [CheckEnv] tests an
+// ends an episode after a fixed number of steps. An environment that cannot go on returns
+// an empty State, which ends training with an [*EnvError]. [CheckEnv] tests an
 // implementation against this contract.
 type Env interface {
 	// Sizes returns the lengths of all vectors, at least 1. They never change.

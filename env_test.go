@@ -361,8 +361,8 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// Scaled refuses a pair whose distance is not finite. It does not hide that two environments
-// are one instance.
+// Scaled refuses a pair whose distance is not finite, and too few or too many pairs. It does not
+// hide that two environments are one instance.
 func TestScaledMistakes(t *testing.T) {
 	one := &dot{scale: 1, near: 0.05}
 	twice := Scaled(Scaled(one, nil, nil), nil, nil)
@@ -371,6 +371,9 @@ func TestScaledMistakes(t *testing.T) {
 		trainError(t, a, twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1}, errTwoInstances.Error())
 	}
 	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
+	pair := [2]float64{0, 1}
+	mustPanic(t, "too many pairs", func() { Scaled(one, [][2]float64{pair, pair}, nil) })
+	mustPanic(t, "too few pairs", func() { Scaled(mustMaze(t, "1U5").Env(), nil, [][2]float64{pair}) })
 	mustPanic(t, "an infinite distance", func() { Scaled(one, nil, [][2]float64{{-math.MaxFloat64, math.MaxFloat64}}) })
 }
 

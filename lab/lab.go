@@ -158,7 +158,7 @@ func (s *session) compare(ctx context.Context, env qta.Env) error {
 		return context.Cause(ctx)
 	case text != "":
 		return words.BadInput("the environments for training (there) and for evaluation (here) differ: "+
-			"%s; Options.Unchecked trains in them all the same", text)
+			"%s; Options.Unchecked skips this check", text)
 	}
 	return nil
 }
@@ -349,7 +349,7 @@ func (o *Options) checkEnv(ctx context.Context, env qta.Env) error {
 	case broken: // training may refuse it, too
 		return words.BadInput("%w", err)
 	}
-	return words.BadInput("%w; Options.Unchecked trains in it all the same", err)
+	return words.BadInput("%w; Options.Unchecked skips this check", err)
 }
 
 // reached reports whether the run has reached its limits.

@@ -84,6 +84,9 @@ func (c *child) ask(question, answer any) error {
 	if err != nil {
 		return err
 	}
+	if err := c.quiet(); err != nil {
+		return err
+	}
 	c.input.Write(append(asked, '\n')) // fails if the child has ended, which hear reports
 	line, err := c.hear()
 	if err != nil {
@@ -92,7 +95,21 @@ func (c *child) ask(question, answer any) error {
 	// JavaScript writes null for a number that is not finite.
 	if json.Unmarshal([]byte(line), answer) != nil || strings.Contains(line, "null") {
 		return fmt.Errorf("%s answered %s by a line that is no state (%.300s); numbers must be finite, "+
-			"and all else belongs to standard error", c.command, asked, line)
+			"nothing may be null, and all else belongs to standard error", c.command, asked, line)
+	}
+	return nil
+}
+
+// quiet returns an error if the child has written a line before the question. All later
+// answers would then be one question late.
+func (c *child) quiet() error {
+	select {
+	case line, more := <-c.lines:
+		if more {
+			return fmt.Errorf("%s has written a line that answers no question (%.300s); "+
+				"each question has one line as its answer", c.command, line)
+		}
+	default:
 	}
 	return nil
 }

@@ -75,13 +75,18 @@ func train(ctx context.Context, command []string, limit time.Duration, changes [
 		return err
 	}
 	err = lab.Train(ctx, training.env(), evaluation.env(), o)
+	// After a failure the simulator returns an empty state, and after a line too many the
+	// state before. The library complains of the state. Its cause is more useful.
 	cause := cmp.Or(training.err, evaluation.err)
-	if err == nil || cause == nil {
-		return err
+	broken, ofState := errors.AsType[*qta.EnvError](err)
+	if ofState && cause == nil {
+		time.Sleep(100 * time.Millisecond) // until a line too many has arrived
+		cause = cmp.Or(training.child.quiet(), evaluation.child.quiet())
 	}
-	// After a failure the simulator returns an empty state, of which the library complains.
-	// The failure itself is more useful.
-	if broken, ok := errors.AsType[*qta.EnvError](err); ok {
+	switch {
+	case err == nil || cause == nil:
+		return err
+	case ofState:
 		return errors.New(strings.Replace(err.Error(), broken.Error(), cause.Error(), 1))
 	}
 	return cause

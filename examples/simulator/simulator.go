@@ -65,6 +65,8 @@ func (s *simulator) describe() error {
 		problem = err.Error()
 	case !s.Observation.valid() || !s.Goal.valid():
 		problem = "observation and goal are lists of ranges, [least, greatest]"
+	case s.Action < 1 || s.Horizon < 1:
+		problem = "action and horizon are to be at least 1"
 	case s.Tolerance <= 0:
 		problem = "tolerance is to be above 0"
 	case s.Sketch != nil && len(s.Goal) != 2:

@@ -106,6 +106,10 @@ func serve(mode string) {
 		first.Goal = ranges{{1, 1}}
 	case "has half a range":
 		first.Goal = ranges{{-1}}
+	case "names no action":
+		first.Action = 0
+	case "names no horizon":
+		first.Horizon = 0
 	case "writes a long line":
 		fmt.Println(strings.Repeat("x", 17<<20))
 	}
@@ -125,10 +129,14 @@ func serve(mode string) {
 		} else {
 			c.push(question.Step[0])
 		}
+		state := answer{[]float64{c.place, c.speed}, []float64{c.place}, []float64{c.goal}}
 		if n == failing {
 			fail(mode)
 		}
-		output.Encode(answer{[]float64{c.place, c.speed}, []float64{c.place}, []float64{c.goal}})
+		if n == failing && mode == "answers twice" {
+			output.Encode(state)
+		}
+		output.Encode(state)
 	}
 }
 
@@ -211,7 +219,8 @@ func TestFailures(t *testing.T) {
 	for _, c := range []struct{ mode, want string }{
 		{"dies", "ended (exit status 3); what it wrote to standard error above may say why; the save from step"},
 		{"hangs", "has written no line within 3s"},
-		{"prints", "by a line that is no state (step done); numbers must be finite, and all else belongs to standard error; the save from step"},
+		{"prints", "by a line that is no state (step done); numbers must be finite, nothing may be null, and all else belongs to standard error; the save from step"},
+		{"answers twice", "has written a line that answers no question"},
 		{"says NaN", `by a line that is no state ({"observation": [NaN, 0]`},
 		{"says null", `by a line that is no state ({"observation": [null, 0]`},
 		// Without its speed the observation has 1 number instead of 2.
@@ -242,6 +251,8 @@ func TestStart(t *testing.T) {
 		{"describes numbers", "goal has a number where something else belongs"},
 		{"has no width", "observation and goal are lists of ranges"},
 		{"has half a range", "observation and goal are lists of ranges"},
+		{"names no action", "action and horizon are to be at least 1"},
+		{"names no horizon", "action and horizon are to be at least 1"},
 		{"writes a long line", "has written a line of more than 16 MB"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
@@ -368,10 +379,17 @@ func TestStateAt(t *testing.T) {
 	roomtest.Must(t, err)
 	defer questions.Close()
 	defer input.Close()
-	c := &child{limit: time.Minute, input: input, lines: make(chan string, 2)}
+	asked := bufio.NewReader(questions)
+	c := &child{limit: time.Minute, input: input, lines: make(chan string)}
 	p := pictured{&simulator{child: c, description: description{Observation: ranges{{0, 8}}, Goal: ranges{{0, 12}, {-3, 9}}}}}
-	c.lines <- `{"observation": [6], "achieved": [12, 0]}`
-	c.lines <- "{}"
+	asks := make(chan string, 2)
+	go func() {
+		for _, answer := range []string{`{"observation": [6], "achieved": [12, 0]}`, "{}"} {
+			question, _ := asked.ReadString('\n')
+			asks <- question
+			c.lines <- answer
+		}
+	}()
 	observation, goal, there := p.StateAt(12, 0)
 	if !there || p.err != nil {
 		t.Fatalf("a state is there %v, error %v", there, p.err)
@@ -381,9 +399,7 @@ func TestStateAt(t *testing.T) {
 	if _, _, there := p.StateAt(1, 1); there || p.err != nil {
 		t.Errorf("a state is there where the child answers {}, or error %v", p.err)
 	}
-	asked, err := bufio.NewReader(questions).ReadString('\n')
-	roomtest.Must(t, err)
-	roomtest.Equal(t, "the question", `{"place":[12,0]}`+"\n", asked)
+	roomtest.Equal(t, "the question", `{"place":[12,0]}`+"\n", <-asks)
 }
 
 // The tolerance is a distance in the unit of the child, whatever the ranges of its goals are.
