@@ -97,11 +97,17 @@ func checkOurs(dir string) error {
 func runAround(path string) string {
 	inner, _ := filepath.Abs(path)
 	for dir := filepath.Dir(inner); dir != inner; inner, dir = dir, filepath.Dir(dir) {
-		if exists(filepath.Join(dir, AgentFile)) {
+		if isRun(dir) {
 			return dir
 		}
 	}
 	return ""
+}
+
+// isRun reports whether a directory is a run's. One that has an agent but no lock is not: the
+// agent was written by [qta.Agent.SaveFile].
+func isRun(dir string) bool {
+	return exists(filepath.Join(dir, AgentFile)) && exists(filepath.Join(dir, LockFile))
 }
 
 // exists reports whether there is something with this path.

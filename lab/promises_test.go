@@ -417,6 +417,13 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A directory with an agent that Agent.SaveFile wrote is not a run's, so runs may lie within it.
+func TestAgentBeside(t *testing.T) {
+	dir := newDir(t)
+	roomtest.Write(t, filepath.Join(dir, AgentFile), "of Agent.SaveFile")
+	stopAt(t, tinyRun(filepath.Join(dir, "run")), 30)
+}
+
 // A directory that holds another run is refused, with what differs.
 func TestAnotherRun(t *testing.T) {
 	dir := newDir(t)

@@ -482,8 +482,17 @@ func decodeRecord(data []byte) (*Record, error) {
 
 // check refuses a record that no run writes.
 func (r *Record) check() error {
-	if r.Format != recordFormat {
+	l := r.Limits
+	known := slices.Contains([]string{Running, Stopped, Solved, Finished, Failed}, r.State)
+	switch {
+	case r.Format != recordFormat:
 		return fmt.Errorf("its format is %d, this program reads %d", r.Format, recordFormat)
+	case !known:
+		return fmt.Errorf("its state is %q", r.State)
+	case l.Stop != StopSolved && l.Stop != StopNever:
+		return fmt.Errorf("it stops %q, want %q or %q", l.Stop, StopSolved, StopNever)
+	case l.Steps < 1 || l.Steps > MaxSteps:
+		return fmt.Errorf("its budget is %d, want 1 to %d steps", l.Steps, MaxSteps)
 	}
 	return r.Run.check()
 }
@@ -572,12 +581,11 @@ func Collect(dirs []string) (*Collection, error) {
 // directory.
 func (c *Collection) visit(dir string, named bool) error {
 	record := filepath.Join(dir, RecordFile)
-	agent := filepath.Join(dir, AgentFile)
 	switch {
 	case exists(record):
 		c.read(dir, record)
-	case exists(agent):
-		c.skip(agent, "it has no "+RecordFile+", which the run's command makes again")
+	case isRun(dir):
+		c.skip(filepath.Join(dir, AgentFile), "it has no "+RecordFile+", which the run's command makes again")
 	case named || !strings.HasPrefix(filepath.Base(dir), "."):
 		return nil
 	}
@@ -586,6 +594,10 @@ func (c *Collection) visit(dir string, named bool) error {
 
 // take reads a file if it can be a record.
 func (c *Collection) take(path string, entry fs.DirEntry, named bool) {
+	if named && entry.Name() == RecordFile { // it stands for its run
+		c.read(filepath.Dir(path), path)
+		return
+	}
 	if named || filepath.Ext(path) == ".json" {
 		c.read(path, path)
 		return

@@ -77,6 +77,9 @@ func TestRecordRefused(t *testing.T) {
 		{`json: unknown field "Size"`, []string{`"HiddenSize"`, `"Size"`}},
 		{"qta: parameter HiddenSize is ", []string{`"HiddenSize": 64`, `"HiddenSize": 0`}},
 		{"eval_every is 0", []string{`"eval_every": 1000`, `"eval_every": 0`}},
+		{`its state is "asleep"`, []string{`"state": "solved"`, `"state": "asleep"`}},
+		{`it stops "at once"`, []string{`"stop": "solved"`, `"stop": "at once"`}},
+		{"its budget is -1", []string{`"steps": 150000`, `"steps": -1`}},
 		{"qta: maze: ", []string{"#.S", "#.."}},
 		{"its format is 3", []string{`"format": 2`, `"format": 3`}},
 		{"curve: the columns are ", []string{`"success"`, `"succes"`}},
@@ -227,6 +230,8 @@ func TestCollect(t *testing.T) {
 	}
 	roomtest.Write(t, "some/bad.json", "{}")
 	roomtest.Write(t, "lost/agent.qta", "without a record")
+	roomtest.Write(t, "lost/lock", "")
+	roomtest.Write(t, "agent.qta", "of Agent.SaveFile, so there is no lock")
 	if err := os.Symlink("some/run", "linked"); err != nil {
 		t.Skip("this file system makes no links: ", err)
 	}

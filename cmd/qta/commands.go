@@ -186,14 +186,16 @@ func newFlagSet(name string) *flag.FlagSet {
 }
 
 // parseFlags parses the flags in args, which may stand anywhere, and returns the other
-// arguments.
+// arguments. All arguments after -- are others.
 func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
 			return nil, words.BadInput("%w; \"qta help %s\" lists the flags", err, flags.Name())
 		}
-		if flags.NArg() == 0 {
-			return others, checkGiven(flags)
+		parsed := len(args) - flags.NArg()
+		ended := parsed > 0 && args[parsed-1] == "--"
+		if ended || flags.NArg() == 0 {
+			return append(others, flags.Args()...), checkGiven(flags)
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}

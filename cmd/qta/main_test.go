@@ -59,6 +59,13 @@ func TestShown(t *testing.T) {
 	has(t, roomtest.Read(t, "report.csv"), "directory,setting,maze,")
 }
 
+// After -- no argument is a flag.
+func TestEndOfFlags(t *testing.T) {
+	args, err := parseFlags(newFlagSet("status"), strings.Fields("runs -- -a -b"))
+	must(t, err)
+	equal(t, "the arguments", strings.Fields("runs -a -b"), args)
+}
+
 func TestHelp(t *testing.T) {
 	want := mustRun(t, "help")
 	for _, args := range []string{"-h", "--help", "-help"} {

@@ -271,7 +271,9 @@ func TestStatus(t *testing.T) {
 	must(t, c.Start())
 	defer c.Process.Kill()
 	begun(t, "runs/seed1")
-	has(t, mustRun(t, "status runs"), "runs/seed1  running  at step ", "\n1 running\n")
+	for _, named := range []string{"runs", "runs/seed1/run.json"} {
+		has(t, mustRun(t, "status "+named), "runs/seed1  running  at step ", "\n1 running\n")
+	}
 	r := invoke(t, "sweep s.txt -index 0")
 	if r.code != exitUnfinished || r.errors != "qta: another process is using runs/seed1\n" || r.out != "" {
 		t.Errorf("%+v", r)
