@@ -262,8 +262,8 @@ func scaleUncertainty(scaled, ε []float64) {
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
-// Differs D1: the display's denominator has m ε b in place of m ε + b. With m ε b the
-// probabilities would not add up to 1.
+// Differs D1: the display's denominator has m ε b in place of m ε + b. With the table's
+// numbers, m above 0 and b below, such a denominator would always be 0.
 //
 // Reading R28: equal uncertainties are scaled to 0. If no weight is positive, all candidates
 // are equally likely.

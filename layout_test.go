@@ -343,7 +343,7 @@ func TestNamesakes(t *testing.T) {
 		}
 		namesake := pairs[f.name]
 		delete(pairs, f.name)
-		if f.name == "sized" || f.name == "main" {
+		if f.name == "smaller" || f.name == "main" {
 			continue
 		}
 		home := homes[namesake]

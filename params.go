@@ -131,9 +131,10 @@ type Baselines struct {
 }
 
 // Paper returns the parameters of the paper's text and appendix, with four departures. In
-// Equation 5 the critics' goal is the candidate itself (D3). Equation 4 also trains
-// the critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000
-// candidates (D30). Every other set is Paper with some values changed.
+// Equation 5 the critics' goal is the candidate itself (D3). Equation 4 also trains the
+// critics' backbone (D29). Targets are clipped (D26). A choice has at most 4000 candidates
+// (D30). The formulas are corrected in every set (D1, D2, D27, D28). Every other set is
+// Paper with some values changed.
 func Paper() Params {
 	return Params{
 		Algorithm: Algorithm{

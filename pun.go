@@ -359,7 +359,8 @@ func (u *ensemble) predict(i int, p []float32, ξ matrix) matrix {
 
 // follow applies Equation 3 to every critic.
 //
-// Reading R15: the policy has a target network too, as in DDPG, with the same ρ.
+// Reading R15: the policy has a target network too, as in DDPG, with the same ρ. It follows
+// in paperLearner.update.
 func (u *ensemble) follow() {
 	for _, c := range u.critics {
 		c.follow(u.pass.workers)

@@ -6,18 +6,19 @@
 //
 // trains an agent on the maze 1U5, a square wave with one bend, and prints every
 // 1,000 steps how the agent fares. The flags are -maze, -steps, -seed and -full.
-// Without -full the networks, the batches and N are smaller than the paper's.
+// Without -full the networks, the batches and N are smaller than in function paper.
 //
 // This file is the algorithm; the rest of the repository is efficiency,
 // comparison and tools. Read the file downwards: the table and the training loop
-// come first, then uncertainty (section 3.1), the choice of goals (3.2), replay
-// and threshold (3.3), mazes and evaluation (4), and the networks. Functions for
-// arithmetic and chance, which give the same bits on every machine, come last.
+// come first, then uncertainty (section 3.1), the choice of goals (3.2), replay (3.3),
+// mazes and evaluation (4), and the networks. Functions for arithmetic and chance, which
+// give the same bits on every machine, come last.
 //
 // The paper displays eight formulas without numbers; here they are Equations 1 to
 // 8, in order of appearance. A mark such as (R20) stands where the paper leaves a
 // choice open. A mark such as (D1) stands where the code departs from the paper's text.
-// Package qta gives the reasons, under the same marks.
+// docs/readings.md lists the marks, with what the paper has and where package qta gives
+// the reasons.
 package main
 
 // To the reviewer: main_test.go trains this file and package qta side by side
@@ -43,9 +44,9 @@ import (
 // A table has every number of the method. The comments of the function paper, below,
 // explain them.
 type table struct {
-	batch, hidden, layers, critics, actions, candidates, horizon int
-	initialSteps, learningStarts, normalizerDraws, βSteps        int
-	evalEvery, rollouts                                          int
+	batch, hidden, layers, G, d, N, horizon               int
+	initialSteps, learningStarts, normalizerDraws, βSteps int
+	evalEvery, rollouts                                   int
 
 	hindsight, γ, actorRate, criticRate, predictiveRate, actionL2 float64
 	noise, randomAction, threshold, slope, intercept, ρ, β, α     float64
@@ -65,11 +66,11 @@ func paper() table {
 		actorRate:      1e-3, // Adam's step size for the policy
 		criticRate:     2e-3, // Adam's step size for the critics
 		predictiveRate: 5e-3, // Adam's step size for the predictive networks, here also called heads
-		actions:        8,    // d, random actions for one estimate of uncertainty
-		initialSteps:   1000, // environment steps before goals are chosen by uncertainty
-		noise:          0.2,  // ε, standard deviation of the noise on actions
+		d:              8,    // random actions for one estimate of uncertainty
+		initialSteps:   1000, // "initial random steps": only their goals are random
+		noise:          0.2,  // the table's ε, standard deviation of the noise on actions
 		randomAction:   0.3,  // probability that a random action replaces the noisy one
-		threshold:      -1.6, // c: an episode's first goal has a mean Q of at least c T
+		threshold:      -1.6, // c: an episode's first goal needs a mean Q of at least c T, if any has it
 		slope:          626,  // m of Equation 6
 		intercept:      -591, // b of Equation 6
 		ρ:              0.95, // of Equation 3: the share of itself that a target network keeps
@@ -78,14 +79,14 @@ func paper() table {
 		α:              1,    // exponent of Equation 7
 
 		// The text.
-		critics:     3,     // G, section 3.1
-		prioritized: false, // replay by priority: section 3.3, an extension
+		G:           3,     // critics, section 3.1
+		prioritized: false, // replay by priority: section 3.3, an extension; true here to try it
 
 		// In Equation 5 the critics' input g is the candidate itself, as in the authors' code
 		// (D3). Section 3.2 has the environment's goal there, "though the prediction is
 		// learned to be agnostic to the choice of goal". But the prediction does depend on
-		// the goal: with the environment's goal an agent needs at least 1.8 times as many
-		// steps on the M-mazes 4x5, 6x5 and 8x5 (results/README.md).
+		// the goal. With the environment's goal an agent needs at least 1.8 times as many steps
+		// over the M-mazes 4x5, 6x5 and 8x5 together (results/README.md).
 		askCandidate: true,
 
 		// The paper has no numbers for these. All but N are from the authors' code.
@@ -95,18 +96,18 @@ func paper() table {
 		normalizerDraws: 50,   // transitions drawn from each episode for the normalizers (R41)
 		normalizerFloor: 0.01, // smallest deviation that a normalizer divides by (R42)
 		normalizerClip:  5,    // largest magnitude of a normalized number (R43)
-		horizon:         50,   // T, environment steps of an episode (R44)
-		candidates:      4000, // N, at most so many candidates for one goal; the paper has no limit (D30)
+		horizon:         50,   // T of section 3.3, environment steps of an episode (R44)
+		N:               4000, // candidates for one goal, at most; the paper has no limit (D30)
 		evalEvery:       1000, // environment steps between evaluations
 		rollouts:        20,   // rollouts of an evaluation
 	}
 }
 
-// sized returns t with smaller sizes, which train in minutes instead of hours.
-func sized(t table) table {
+// smaller returns t with smaller sizes, which train in minutes instead of hours.
+func smaller(t table) table {
 	t.hidden = 64
 	t.batch = 64
-	t.candidates = 200
+	t.N = 200
 	return t
 }
 
@@ -114,7 +115,7 @@ func main() {
 	name := flag.String("maze", "1U5", "the maze: a wave such as 1U5, or an M-maze such as 4x5")
 	steps := flag.Int("steps", 20_000, "environment steps to train for, at most")
 	seed := flag.Uint64("seed", 0, "where all chance comes from")
-	full := flag.Bool("full", false, "the paper's sizes, which take hours instead of minutes")
+	full := flag.Bool("full", false, "the sizes of function paper, which take hours instead of minutes")
 	flag.Parse()
 	maze, err := mazeNamed(*name)
 	if *steps < 1 {
@@ -130,10 +131,10 @@ func main() {
 
 	t := paper()
 	if !*full {
-		t = sized(t)
+		t = smaller(t)
 	}
-	fmt.Printf("The paper's algorithm, but for D3, D26, D29 and D30, with %d units, batches of %d and N = %d.\n",
-		t.hidden, t.batch, t.candidates)
+	fmt.Printf("The paper's algorithm with corrected formulas (D1, D2, D27, D28) and four departures (D3, D26, D29, D30),\n"+
+		"with %d units, batches of %d and N = %d. docs/readings.md explains these.\n", t.hidden, t.batch, t.N)
 	fmt.Println(strings.Join(maze, "\n"))
 	fmt.Println("steps  success  return  goals  reached  Equation 2  Equation 4")
 	a := newAgent(t, maze, *seed)
@@ -200,7 +201,7 @@ func newAgent(t table, maze []string, seed uint64) *agent {
 	}
 	rng := stream(seed, forInitialization)      // a generator for initial weights only
 	a.policy = newTrainedNetwork(t, &rng, 4, 2) // 4 inputs, s and g; 2 outputs, a
-	for range t.critics {
+	for range t.G {
 		critic := newTrainedNetwork(t, &rng, 6, 1, 2) // 6 inputs, s, g, a; 1 output for Q, 2 for s'
 		a.pun = append(a.pun, critic)
 	}
@@ -229,14 +230,14 @@ func (a *agent) trainStep() {
 	if isReached {
 		a.goalsReached++
 		if !episodeEnds {
-			a.setGoal(false) // the next of the same episode
+			a.setGoal(false) // the next of the same episode, before the update (R115)
 		}
 	}
 	if a.step > a.learningStarts {
 		a.update()
 	}
 	if episodeEnds {
-		a.showNormalizers() // adds states and goals of the episode to them
+		a.updateNormalizers() // by states and goals of the episode
 	}
 }
 
@@ -254,7 +255,8 @@ func (a *agent) input(s, g point) []float32 {
 	return slices.Concat(state, goal)
 }
 
-// explore returns the action with noise or, sometimes, a random action (R20).
+// explore returns the action with noise or, sometimes, a random action (R20). It does so in
+// the first initialSteps steps, too (R54).
 func (a *agent) explore(action point) point {
 	rng := &a.chance.exploration
 	for i := range action {
@@ -280,7 +282,7 @@ func (a *agent) update() {
 	a.criticLoss /= float64(len(a.pun)) // from the sum over critics to their mean
 	a.headLoss /= float64(len(a.pun))
 
-	a.prioritize() // sets priorities for Equation 7
+	a.prioritize() // sets priorities, which Equation 7 uses if replay is prioritized
 	for _, critic := range a.pun {
 		critic.follow(a.ρ) // moves the target critic: Equation 3
 	}
@@ -299,20 +301,22 @@ type sample struct {
 	next        []float32   // s' in cells, which the heads learn to predict (R12)
 	reward      float32     // r
 	y           float32     // the target of Equation 1
-	w           float32     // the weight of Equation 8
-	predictions [][]float32 // of s', one by each critic's head
+	w           float32     // the weight of Equation 8, or 1 if replay is not prioritized
+	predictions [][]float32 // of s', one by each critic's head, for prioritize
 }
 
 // Section 3.1: uncertainty estimation.
 
 // targets sets y of each sample by Equation 1, with one random pair M for the whole
-// minibatch (R6, R7, R9):
+// minibatch (R9):
 //
 //	y = r + γ min over i in M of Q_targ,i(s', a', g)    a' = π_targ(s', g)
 //
-// No state is terminal: y keeps its second term at the goal and at an episode's end
-// (R8). Each y is clipped to [-1/(1-γ), 0], the range of discounted sums of rewards that
-// are -1 or 0 (D26).
+// The paper has a' from π_θ(·|s'). Here it is the target policy's, as in DDPG (R6). The
+// paper's g' is the goal g that the transition is replayed with (R7). No state is
+// terminal: y keeps its second term at the goal and at an episode's end (R8). The paper
+// does not bound y. Here it is clipped to [-1/(1-γ), 0], the range of discounted sums of
+// rewards that are -1 or 0 (D26).
 func (a *agent) targets() {
 	// M is {i, j}, where j is one of the critics other than i.
 	rng := &a.chance.learning
@@ -339,9 +343,12 @@ func (a *agent) targets() {
 //
 //	1/|B| Σ w (Q(s, a, g) - y)²  +  1/|B| Σ |P(s, a, g) - s'|²
 //
-// Q and P have all layers but the last in common (R2, R5, R11, R14, R119). These
-// common layers descend both terms as one loss (D29). The head's own layer has a
-// rate of its own (R13).
+// The weight w of Equation 8 is only in the first term (R2). The paper's joint loss is the
+// sum over the critics, so each descends its own (R11). The head learns from the critics'
+// minibatch (R14), by the squared distance (R119). Q and P have all layers but the last
+// in common, the backbone; its result is the paper's ξ (R5). The paper does not say
+// whether Equation 4 moves the backbone. Here the backbone descends both terms as one loss
+// (D29), with equal weights (R113). The head's own layer has a rate of its own (R13).
 func (a *agent) learnCritic(critic *trainedNetwork) {
 	scale := 2 / float32(a.batch) // the 2 is from the derivative of the square
 	criticLoss := 0.0             // losses are summed in float64, which square returns
@@ -358,9 +365,9 @@ func (a *agent) learnCritic(critic *trainedNetwork) {
 		criticLoss += float64(float64(b.w) * square(δ))
 		dOutput := []float32{float32(scale*b.w) * δ} // gradient of the loss with respect to output
 		for i, p := range prediction {
-			δ := p - b.next[i]
-			headLoss += square(δ)
-			dOutput = append(dOutput, scale*δ)
+			δp := p - b.next[i]
+			headLoss += square(δp)
+			dOutput = append(dOutput, scale*δp)
 		}
 		critic.net.backward(activations, dOutput, critic.gradient) // adds to critic.gradient
 	}
@@ -371,7 +378,7 @@ func (a *agent) learnCritic(critic *trainedNetwork) {
 }
 
 // follow is Equation 3, φ_targ = ρ φ_targ + (1-ρ) φ, for each weight φ. The policy has
-// a target network too (R15).
+// a target network too (R15). A critic's target has a head too, which is never used.
 func (t *trainedNetwork) follow(ρ float64) {
 	keep := float32(ρ)
 	move := float32(1 - ρ)
@@ -389,8 +396,8 @@ func (t *trainedNetwork) follow(ρ float64) {
 //
 //	-1/|B| Σ 1/G Σ_i Q_i(s, π(s, g), g)  +  l2 · mean of π(s, g)²
 //
-// so that the mean of the critics rises (R19) and actions stay small (R38). The mean
-// of π² is over transitions and components, and l2 is actionL2.
+// on the critics' minibatch, so that the mean of the critics rises (R19) and actions
+// stay small (R38). The mean of π² is over transitions and components, and l2 is actionL2.
 func (a *agent) learnPolicy() {
 	// The gradient of the mean Q with respect to the outputs of one critic. It is 0 for
 	// the last two, because they are the head's.
@@ -416,11 +423,12 @@ func (a *agent) learnPolicy() {
 		}
 		a.policy.net.backward(activations, dz, a.policy.gradient) // adds to a.policy.gradient
 	}
-	a.policy.adam(a.actorRate, a.actorRate) // one rate for all, as there is no head
+	a.policy.adam(a.actorRate, a.actorRate)
 }
 
 // deviation returns how far apart the heads' predictions of one s' are: the mean, over
-// the components of s', of the predictions' standard deviation (D27, R16). predictions
+// the components of s', of the predictions' standard deviation (R16). This is the text of
+// section 3.1; the display of Equation 5 has the mean of the predictions (D27). predictions
 // has one element for each head.
 func deviation(predictions [][]float32) float64 {
 	G := float64(len(predictions))
@@ -458,7 +466,7 @@ func (a *agent) setGoal(first bool) {
 	default:
 		candidates := a.drawCandidates()
 		if first {
-			candidates = a.achievable(candidates) // the threshold of section 3.3
+			candidates = a.achievable(candidates) // before ε is scaled (R23)
 		}
 		ε := a.uncertainty(candidates)
 		p := goalProbabilities(ε, a.slope, a.intercept)
@@ -468,13 +476,14 @@ func (a *agent) setGoal(first bool) {
 	a.goalsSet++
 }
 
-// drawCandidates returns the states of all transitions (R24). If there are more than N,
-// it returns the states of N random ones, none taken twice (R118). To draw these, it
-// takes each transition in turn with the probability wanted/toCome: how many it still
-// wants, divided by how many are still to come.
+// drawCandidates returns the states of all transitions (R24), so never an episode's last
+// state (R104). If there are more than N, it returns the states of N random ones (D30),
+// none taken twice (R118). It goes through the transitions in order and takes each with the
+// probability wanted/toCome: how many it still wants, divided by how many are still to
+// come. This makes all choices equally likely.
 func (a *agent) drawCandidates() (candidates []point) {
 	n := len(a.replay)
-	N := a.candidates
+	N := a.N
 	takesAll := n <= N // without a draw
 	for i, t := range a.replay {
 		wanted := N - len(candidates)
@@ -486,21 +495,51 @@ func (a *agent) drawCandidates() (candidates []point) {
 	return candidates
 }
 
+// achievable is the threshold of section 3.3. It returns the candidates whose mean Q, from
+// where the agent stands, is at least c T (R25). If there are none, it returns all
+// candidates (R26).
+func (a *agent) achievable(candidates []point) (kept []point) {
+	least := a.threshold * float64(a.horizon)
+	for _, g := range candidates {
+		if a.value(g) >= least {
+			kept = append(kept, g)
+		}
+	}
+	if len(kept) == 0 {
+		return candidates
+	}
+	return kept
+}
+
+// value returns the mean of the critics' Q for goal g, at the place where the agent
+// stands and for the policy's action there.
+func (a *agent) value(g point) (mean float64) {
+	input := a.input(a.world.position, g)
+	action := tanhs(a.policy.net.output(input))
+	x := slices.Concat(input, action)
+	for _, critic := range a.pun {
+		q := critic.net.output(x)[0]
+		mean += float64(q) / float64(len(a.pun))
+	}
+	return mean
+}
+
 // uncertainty returns Equation 5 for each candidate s, with d random actions that are
 // the same for all candidates (R55):
 //
 //	ε = 1/d Σ_j deviation over i of P_i(s, a_j, g)
 //
-// The sums have as many terms as they count (R17). s is the state in which the
-// agent achieved the candidate (R27).
+// The paper's sums begin at 0, and here they have d and G terms (R17). s is the state in
+// which the agent achieved the candidate (R27). In a maze states and goals are both
+// points, so s is also the candidate. g is the candidate, not the environment's goal (D3).
 func (a *agent) uncertainty(candidates []point) []float64 {
 	ε := make([]float64, len(candidates))
-	for range a.actions {
+	for range a.d {
 		action := randomAction(&a.chance.goals)
 		for k, s := range candidates {
-			g := a.world.goal // as in section 3.2
-			if a.askCandidate {
-				g = s // as in the authors' code
+			g := s
+			if !a.askCandidate {
+				g = a.world.goal // as in section 3.2
 			}
 			x := append(a.input(s, g), float32(action[0]), float32(action[1]))
 			var predictions [][]float32
@@ -508,19 +547,19 @@ func (a *agent) uncertainty(candidates []point) []float64 {
 				output := critic.net.output(x)
 				predictions = append(predictions, output[1:]) // output[0] is Q
 			}
-			ε[k] += deviation(predictions) / float64(a.actions)
+			ε[k] += deviation(predictions) / float64(a.d)
 		}
 	}
 	return ε
 }
 
-// goalProbabilities returns Equation 6, with ε scaled to between 0 and 1 (R23, R97):
+// goalProbabilities returns Equation 6, with ε scaled to between 0 and 1 (R97):
 //
 //	p_k = max(m ε_k + b, 0) / Σ_k max(m ε_k + b, 0)
 //
 // The paper's display has m ε b in the denominator (D1). Equal uncertainties are
-// scaled to 0. If no numerator is positive, all candidates are equally likely (R28,
-// R29).
+// scaled to 0. If no numerator is positive, all candidates are equally likely (R28).
+// However small a positive numerator is, it counts (R29).
 func goalProbabilities(ε []float64, m, b float64) []float64 {
 	low := slices.Min(ε)
 	high := slices.Max(ε)
@@ -560,10 +599,10 @@ func pick(p []float64, u float64) (chosen int) {
 	return chosen
 }
 
-// Section 3.3: prioritized replay, hindsight, and the threshold.
+// Section 3.3: prioritized replay and hindsight. The threshold stands with section 3.2.
 
-// draw fills the minibatch. Transitions are drawn one by one, with equal
-// probabilities or by priority (R34). Each is replayed with the goal that relabel
+// draw fills the minibatch. Transitions are drawn one by one, with replacement (R34), with
+// equal probabilities or by priority. Each is replayed with the goal that relabel
 // returns, and with the reward for this goal.
 func (a *agent) draw() {
 	a.minibatch = nil
@@ -605,12 +644,13 @@ func (a *agent) relabel(i int) point {
 
 // drawPrioritized draws transition j with the probability P_j of Equation 7, given a
 // uniform u. It also returns the transition's weight in the critics' loss: w_j of
-// Equation 8, divided by the largest w in the replay (D28):
+// Equation 8, divided by the largest w in the replay, as Schaul et al. do (D28):
 //
 //	P_j = p_j^α / Σ p^α    w_j = (1/n · 1/P_j)^β
 //
-// The paper's display of w has the priority p_j where P_j is here (D2). β grows in a
-// straight line, over environment steps (R99), until it is 1 (R36).
+// n is the paper's N, the number of transitions. The paper's display of w has the priority
+// p_j where P_j is here (D2), and does not divide w. β grows in a straight line, over
+// environment steps (R99), until it is 1 (R36).
 func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	var powers []float64 // p^α of every transition
 	for _, t := range a.replay {
@@ -624,7 +664,7 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 	β := min(1, a.β+grown)
 	weight := func(P float64) float64 { return pow(1/float64(n*P), β) }
 
-	least := powers[j] // the least power above 0; powers[j] is above 0, because j was drawn
+	least := powers[j] // the least power above 0
 	for _, power := range powers {
 		if power > 0 {
 			least = min(least, power)
@@ -636,7 +676,8 @@ func (a *agent) drawPrioritized(u float64) (j int, w float32) {
 }
 
 // prioritize gives each transition of the minibatch its priority: how far apart the
-// heads' predictions were, before the heads learned from the minibatch (R10). If a
+// heads' predictions for its own (s, a, g) were, before the heads learned from the
+// minibatch. Equation 5 has random actions instead of a (R10). If a
 // transition is there twice, the later priority stays (R105). Before its first
 // minibatch a transition has the priority that was the largest when it was stored (R33).
 func (a *agent) prioritize() {
@@ -645,34 +686,6 @@ func (a *agent) prioritize() {
 		a.replay[b.i].priority = p
 		a.largest = max(a.largest, p)
 	}
-}
-
-// achievable returns the candidates whose mean Q, from where the agent stands, is at
-// least c T (R25). If there are none, it returns all candidates (R26).
-func (a *agent) achievable(candidates []point) (kept []point) {
-	least := a.threshold * float64(a.horizon)
-	for _, g := range candidates {
-		if a.value(g) >= least {
-			kept = append(kept, g)
-		}
-	}
-	if len(kept) == 0 {
-		return candidates
-	}
-	return kept
-}
-
-// value returns the mean of the critics' Q for goal g, at the place where the agent
-// stands and for the policy's action there.
-func (a *agent) value(g point) (mean float64) {
-	input := a.input(a.world.position, g)
-	action := tanhs(a.policy.net.output(input))
-	x := slices.Concat(input, action)
-	for _, critic := range a.pun {
-		q := critic.net.output(x)[0]
-		mean += float64(q) / float64(len(a.pun))
-	}
-	return mean
 }
 
 // Section 4: mazes, and how an agent fares in them.
@@ -749,9 +762,10 @@ type report struct {
 	meanReturn           float64 // the mean, over the rollouts, of the sum of a rollout's rewards
 }
 
-// evaluate has the policy go, without noise, from the start region to the goal
+// evaluate has the policy go, without noise (R103), from the start region to the goal
 // region. A rollout succeeds if it ends at the goal (R3). An evaluation draws from a
-// generator of its own, so training does not depend on evaluations.
+// generator of its own, so training does not depend on evaluations. Its inputs are
+// normalized as in training (R116).
 func (a *agent) evaluate() report {
 	r := a.report // of the training; its success and meanReturn are 0
 	w := world{maze: a.world.maze}
@@ -989,7 +1003,9 @@ func (n network) inputGradient(x, dy []float32) []float32 {
 
 // adam takes one step of Adam (Kingma and Ba, 2015; R74) against the gradient, and sets
 // the gradient to 0. The step size is headRate for the weights of a critic's head, which
-// is all outputs of the last layer but the first. For all other weights it is rate.
+// is all outputs of the last layer but the first. For all other weights it is rate. The
+// policy has no head, so it gets the same number for both. Package qta also sets moments
+// to 0 that are too small for a normal float32, which is faster and changes no weight.
 func (t *trainedNetwork) adam(rate, headRate float64) {
 	t.power1 = float64(0.9 * t.power1)
 	t.power2 = float64(0.999 * t.power2)
@@ -1071,9 +1087,9 @@ func (n *normalizer) scaled(x point, clip float64) (y []float32) {
 	return y
 }
 
-// showNormalizers adds states and goals to the normalizers. It draws transitions from
+// updateNormalizers adds states and goals to the normalizers. It draws transitions from
 // the episode that has just ended, and replaces their goals as hindsight does in replay (R120).
-func (a *agent) showNormalizers() {
+func (a *agent) updateNormalizers() {
 	begin := a.step - a.horizon
 	for range a.normalizerDraws {
 		i := begin + randomIndex(&a.chance.replay, a.horizon)
@@ -1084,7 +1100,8 @@ func (a *agent) showNormalizers() {
 	a.goalScale.update(a.normalizerFloor)
 }
 
-// The last bit: arithmetic and chance that give the same bits on every machine.
+// The last bit: arithmetic and chance that give the same bits on every machine. A reader
+// of the method can stop here.
 
 // Package math has assembly on some processors and fused operations on others, so
 // the last bits of its Exp, Log, Tanh and Pow depend on the machine. The functions
@@ -1229,15 +1246,15 @@ func sum(x []float64) float64 {
 	return sum(x[:n]) + sum(x[n:])
 }
 
-// find returns the first index at which the running sum of x exceeds mass. It adds in
-// the same order as sum.
+// find returns the first index at which the running sum of x exceeds mass, and never one
+// behind the last number above 0. It adds in the same order as sum.
 func find(x []float64, mass float64) int {
 	if len(x) == 1 {
 		return 0
 	}
 	n := firstPart(x)
 	first := sum(x[:n])
-	if mass >= first {
+	if mass >= first && sum(x[n:]) > 0 {
 		return n + find(x[n:], mass-first)
 	}
 	return find(x[:n], mass)

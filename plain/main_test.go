@@ -28,7 +28,7 @@ func params(t table) qta.Params {
 	p.Batch = t.batch
 	p.HiddenSize = t.hidden
 	p.HiddenLayers = t.layers
-	p.Critics = t.critics
+	p.Critics = t.G
 	p.HindsightRatio = t.hindsight
 	p.Discount = t.γ
 	p.Polyak = t.ρ
@@ -38,8 +38,8 @@ func params(t table) qta.Params {
 	p.ActionL2 = t.actionL2
 	p.LearningStarts = t.learningStarts
 	p.InitialSteps = t.initialSteps
-	p.UncertaintyActions = t.actions
-	p.Candidates = t.candidates
+	p.UncertaintyActions = t.d
+	p.Candidates = t.N
 	p.Threshold = t.threshold
 	p.Slope = t.slope
 	p.Intercept = t.intercept
@@ -462,8 +462,8 @@ func small() table {
 	t.hidden = 12
 	t.layers = 2
 	t.batch = 12
-	t.candidates = 30
-	t.actions = 3
+	t.N = 30
+	t.d = 3
 	t.horizon = 10
 	t.initialSteps = 25
 	t.learningStarts = 15
@@ -512,13 +512,13 @@ var trainings = []struct {
 		t.predictiveRate = 1
 	}},
 	{"one candidate", beside, func(t *table) {
-		t.candidates = 1
+		t.N = 1
 		t.initialSteps = 0
 	}},
 	{"gentle probabilities", longWay, func(t *table) {
 		t.slope = 2
 		t.intercept = -0.5
-		t.candidates = 1000
+		t.N = 1000
 	}},
 	{"no positive weight", beside, func(t *table) {
 		t.slope = 1
@@ -526,8 +526,8 @@ var trainings = []struct {
 	}},
 	{"nothing achievable", beside, func(t *table) {
 		t.threshold = 1
-		t.critics = 4
-		t.actions = 1
+		t.G = 4
+		t.d = 1
 	}},
 	{"narrow inputs", longWay, func(t *table) {
 		t.normalizerFloor = 0.4
@@ -600,7 +600,7 @@ func TestMain(m *testing.M) {
 // The program says how training goes, and what is wrong with its flags.
 func TestProgram(t *testing.T) {
 	for _, test := range []struct{ flags, out, err string }{
-		{"-maze 4x5 -steps 60 -seed 3", "(?s)^The paper's algorithm, .* 64 units, .*\n#######\n#.....#\n.*\n" +
+		{"-maze 4x5 -steps 60 -seed 3", "(?s)^The paper's algorithm with .* 64 units, .*\n#######\n#.....#\n.*\n" +
 			"steps  success .*\n +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps\n$", "^$"},
 		{"-maze 4x4", "^$", "^plain: -maze 4x4: mazes are .*\n$"},
 		{"-steps 0", "^$", "^plain: -steps is 0, allowed are 1 and above\n$"},
