@@ -48,8 +48,8 @@ func sizesOf(claims []claim) string {
 	for _, c := range claims {
 		sizes[c.Size]++
 	}
-	return fmt.Sprintf("For %d of these claims the paper gives the size of an effect. The size here is compatible "+
-		"with the paper’s in %d, smaller in %d, larger in %d and too uncertain to say in %d.",
+	return fmt.Sprintf("For %d of these claims the size of an effect is compared with the paper’s. It is compatible "+
+		"with it in %d, smaller in %d, larger in %d and too uncertain to say in %d.",
 		len(claims)-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])
 }
 

@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 			madeup.On(paper.Noise5, "8x5", flat("1 1 1 1 1 1 1 1 1 1 1 1")...)},
 			"correction for 2 judged claims, 1 of them still hold or are contradicted (collapse)."},
 		{"a size", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
-			"For 1 of these claims the paper gives the size of an effect. The size here is compatible with the paper’s in 0, smaller in 1"},
+			"For 1 of these claims the size of an effect is compared with the paper’s. It is compatible with it in 0, smaller in 1"},
 		{"other mazes", solved("paper QTA 3x5 4, paper QTA 6U5 9"), "No run here has"},
 	} {
 		found := finding(report.New(madeup.Collect(test.runs...)))
