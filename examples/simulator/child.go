@@ -84,7 +84,7 @@ func (c *child) ask(question, answer any) error {
 	if err != nil {
 		return err
 	}
-	if err := c.quiet(); err != nil {
+	if err := c.checkQuiet(); err != nil {
 		return err
 	}
 	c.input.Write(append(asked, '\n')) // fails if the child has ended, which hear reports
@@ -100,9 +100,9 @@ func (c *child) ask(question, answer any) error {
 	return nil
 }
 
-// quiet returns an error if the child has written a line before the question. All later
+// checkQuiet returns an error if the child has written a line before the question. All later
 // answers would then be one question late.
-func (c *child) quiet() error {
+func (c *child) checkQuiet() error {
 	select {
 	case line, more := <-c.lines:
 		if more {

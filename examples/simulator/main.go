@@ -75,13 +75,13 @@ func train(ctx context.Context, command []string, limit time.Duration, changes [
 		return err
 	}
 	err = lab.Train(ctx, training.env(), evaluation.env(), o)
-	// After a failure the simulator returns an empty state, and after a line too many the
-	// state before. The library complains of the state. Its cause is more useful.
+	// After a failure the simulator returns an empty state, and after a line too many that of
+	// the question before. The library complains of this state. The cause is more useful.
 	cause := cmp.Or(training.err, evaluation.err)
 	broken, ofState := errors.AsType[*qta.EnvError](err)
 	if ofState && cause == nil {
 		time.Sleep(100 * time.Millisecond) // until a line too many has arrived
-		cause = cmp.Or(training.child.quiet(), evaluation.child.quiet())
+		cause = cmp.Or(training.child.checkQuiet(), evaluation.child.checkQuiet())
 	}
 	switch {
 	case err == nil || cause == nil:
