@@ -75,8 +75,9 @@ func train(ctx context.Context, command []string, limit time.Duration, changes [
 		return err
 	}
 	err = lab.Train(ctx, training.env(), evaluation.env(), o)
-	// After a failure the simulator returns an empty state, and after a line too many that of
-	// the question before. The library complains of this state. The cause is more useful.
+	// After a failure the simulator returns an empty state. After a line too many it returns the
+	// state of the question before. The library's error is about this state, and the cause says
+	// more.
 	cause := cmp.Or(training.err, evaluation.err)
 	broken, ofState := errors.AsType[*qta.EnvError](err)
 	if ofState && cause == nil {
