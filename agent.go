@@ -78,9 +78,9 @@ type Agent struct {
 
 type losses struct{ critic, head, policy float64 }
 
-// NewAgent returns an untrained agent for environments of the given sizes. All
-// its randomness comes from seed. The error names what is not allowed: a parameter, or
-// the sizes. NewAgent panics if the networks do not fit into memory.
+// NewAgent returns an untrained agent for environments of the given sizes. All its
+// randomness comes from seed. The error names a parameter or size that is not allowed.
+// NewAgent panics if the networks do not fit into memory.
 func NewAgent(p Params, sizes Sizes, seed uint64) (*Agent, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -292,8 +292,8 @@ func (a *Agent) Observation(i int) []float64 {
 }
 
 // Achieved returns a copy of the goal achieved where environment step i began, or of the
-// one achieved now if i is Steps(). For a smaller i, this goal and [Agent.Observation] of i
-// are a candidate of QTA. Achieved panics unless 0 <= i <= Steps().
+// current one if i is Steps(). With [Agent.Observation] of an earlier i it is a candidate
+// of QTA. Achieved panics unless 0 <= i <= Steps().
 func (a *Agent) Achieved(i int) []float64 {
 	return a.before(i, a.replay.achieved, a.achieved)
 }
@@ -505,10 +505,9 @@ type Curriculum interface {
 	// true, this is an episode's first goal. Otherwise a goal was just reached, and nil
 	// keeps that goal. The slice is copied. An error ends training.
 	//
-	// All chance comes from rng, which is saved with the agent. NextGoal may call every
-	// method of the agent that changes nothing, such as [Agent.State], [Agent.Observation],
-	// [Agent.Achieved] and [Agent.Uncertainty]. If a method needs a seed, give it
-	// rng.Uint64().
+	// All chance comes from rng, which is saved with the agent. NextGoal may call
+	// [Agent.Attach], and every method that changes nothing in the agent, such as
+	// [Agent.State] and [Agent.Achieved]. If a method needs a seed, give it rng.Uint64().
 	NextGoal(a *Agent, first bool, rng *rand.Rand) ([]float64, error)
 }
 

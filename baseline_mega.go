@@ -255,8 +255,8 @@ func (m *megaCurriculum) savedState() savedFields {
 	return savedFields{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
 }
 
-// MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's
-// authors ran it, but with this package's networks: layers with ReLU and nothing else.
+// MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's authors ran it,
+// but with this package's plain ReLU networks.
 func MEGA() Params {
 	// A comment names a value's source in mrl, the public code of MEGA's authors:
 	// "config" is protoge_config in mrl/configs/continuous_off_policy.py, and "script" is

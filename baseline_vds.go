@@ -165,8 +165,8 @@ func (e *mazeEnv) SampleGoal(rng *rand.Rand) []float64 {
 	return g[:]
 }
 
-// VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as QTA's
-// authors ran it, but with this package's networks: layers with ReLU and nothing else.
+// VDS returns the hyper-parameters of VDS (Zhang et al., 2020) as QTA's authors ran it, but
+// with this package's plain ReLU networks.
 func VDS() Params {
 	// A comment names a value's source in VDS's public code: an entry of DEFAULT_PARAMS
 	// in baselines/her/experiment/config.py, or a file in baselines. The learner keeps

@@ -32,7 +32,7 @@ type CheckResult struct {
 	Compared  []Comparison // the numbers of "out"
 }
 
-// A Comparison is one number of a case's "out", beside the number that the code computes.
+// A Comparison is a number of a case's "out", beside what the code computes.
 type Comparison struct {
 	Name   string  // where the number stands, such as out.y[0]
 	Vector float64 // what the file has there

@@ -13,9 +13,9 @@ import (
 // CheckEnv checks env against every sentence of [Env]'s comments. It plays at least 16
 // episodes of random actions, each with horizon steps or half as many. It returns the first
 // mistake as an [*EnvError], or nil. Any other error names sizes below 1, numbers that the
-// networks cannot learn from ([State]), actions without effect, goals that every state
-// reaches, or goals that only an almost exact match reaches. CheckEnv panics if env does,
-// or if horizon is below 1.
+// networks cannot learn from ([State]), actions without effect, or goals that every state
+// reaches or that only an almost exact match reaches. CheckEnv panics if env does, or if
+// horizon is below 1.
 func CheckEnv(env Env, horizon int, rng *rand.Rand) error {
 	if horizon < 1 {
 		panic("qta: CheckEnv needs a horizon of at least 1")
@@ -372,16 +372,14 @@ func (c *envCheck) continuous(i int, near float64) bool {
 	return false
 }
 
-// Scaled returns env with numbers of about 1, for the agent that learns in it.
-// observations and goals have a pair for each component, its least and its largest
-// number. The component is divided by a power of two, about half the distance between
-// these two numbers. If the pair lies far from zero, its middle is subtracted first, so
-// that the component lies within ±1. Otherwise the component lies within ±3. Numbers
+// Scaled returns env with numbers of about 1, for an agent to learn and act in.
+// observations and goals have a pair for each component, its least and its largest number.
+// A nil leaves the numbers as they are. The component is divided by a power of two, about
+// half the distance between these two numbers. If the pair lies far from zero, its middle
+// is subtracted first. The component then lies within ±1, and otherwise within ±3. Numbers
 // within the pair are not rounded, so rewards stay the same. The result has only Env's
-// methods, not [GoalSampler]'s. A trained agent needs the same scaling, so it goes on
-// through an environment that Scaled returned. Scaled panics if the distance is not
-// finite, as with the bounds of some simulators, or if pairs are missing or too many. A
-// nil leaves the numbers as they are.
+// methods, not [GoalSampler]'s. Scaled panics if a distance is not finite, as with the
+// bounds of some simulators, or if pairs are missing or too many.
 func Scaled(env Env, observations, goals [][2]float64) Env {
 	sizes := env.Sizes()
 	mustPair("observations", len(observations), sizes.Observation)

@@ -64,10 +64,9 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 	return h.marshal(agentMagic, a.savedState(), a.parameters(), a.step)
 }
 
-// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, but the
-// number of threads does not change. On error the agent stays as it was. The error wraps
-// [errors.ErrUnsupported] if the checkpoint has another format. Calling UnmarshalBinary
-// within Train is an error.
+// UnmarshalBinary replaces the agent by the one that MarshalBinary saved, but keeps its
+// threads. On error, as within Train, the agent stays as it was. The error wraps
+// [errors.ErrUnsupported] if the checkpoint has another format.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.env != nil {
 		return errTraining
@@ -84,9 +83,9 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// SaveFile writes a checkpoint to path+".tmp" and renames that to path. Even after a
-// crash or on a full disk, path holds a whole checkpoint, either the old one or the new
-// one. If path exists it must be a regular file, not a link.
+// SaveFile writes a checkpoint to path+".tmp" and renames that to path. Even after a crash
+// or on a full disk, path holds the whole old or new checkpoint. If path exists, it must be
+// a regular file, not a link.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -127,8 +126,8 @@ func writeAndClose(f diskFile, data []byte) error {
 	return cmp.Or(written, synced, closed)
 }
 
-// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] if the
-// file is missing, and [errors.ErrUnsupported] if the checkpoint has another format.
+// LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] if there is
+// no file, and [errors.ErrUnsupported] if the file has another format.
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

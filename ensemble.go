@@ -14,11 +14,10 @@ import (
 // learner of any kind can ask them where to go. A PUN is not safe for concurrent use.
 //
 // Transitions are passed as tables of observations, goals, actions and next observations.
-// Row k of each table is of transition k, and has the length that the PUN's [Sizes] say. If
+// Row k of each is transition k's, with the length that the PUN's [Sizes] say. If
 // Sizes.Goal is 0, a table of goals may be nil. A PUN does not normalize: observations and
-// goals should be of order 1, and actions in [-1, 1]. Methods panic if a table or a row has
-// another length, or if a number is not finite as a float32. Learn also panics if there is
-// no transition.
+// goals should be of order 1, and actions in [-1, 1]. Methods panic if a length is wrong,
+// or if a number is not finite as a float32. Learn also panics if there is no transition.
 type PUN struct {
 	params  Params
 	sizes   Sizes
@@ -88,8 +87,8 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 	return y
 }
 
-// Uncertainty returns the epistemic uncertainty, Equation 5, of each observation with its
-// goal, in the observations' unit. The seed decides the d random actions.
+// Uncertainty returns Equation 5 for each observation with its goal, in the observations'
+// unit. The seed decides the d random actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
 	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
 	u.fill(x, []string{"observations", "goals"}, observations, goals)

@@ -37,9 +37,9 @@ type Env interface {
 // dictionary. The slices are valid until the environment's next Reset or Step;
 // Observation and Achieved may be the same slice.
 //
-// The networks need numbers of about order 1, and the range of each number must not be
-// small compared with its distance from zero. [CheckEnv] names a number that does not fit,
-// and [Scaled] rescales numbers. No number may exceed ±1e12.
+// The networks need numbers of about 1, whose range is not small compared with their
+// distance from zero. [CheckEnv] names a number that does not fit, and [Scaled] rescales
+// numbers. No number may exceed ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 
 // Sizes are the lengths of an environment's vectors. Achieved and desired goals
@@ -65,15 +65,13 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("qta: step %d: environment: %s", e.Step, e.Problem)
 }
 
-// FirstJump compares two plays of an episode. Each play has a row of numbers for every
-// step. FirstJump returns the indices of the first step and number that differ by more
-// than rounding explains, or -1, -1.
+// FirstJump compares two plays of an episode, which have a row of numbers for every step.
+// It returns the indices of the first step and number that differ by more than another
+// machine's rounding explains, or -1, -1.
 //
-// On another machine an environment may round differently. A difference of at most a
-// millionth of the number's largest magnitude in the episode counts as rounding. A larger
-// difference counts as rounding, too, if it began below 1e-8 of that magnitude and grew at
-// most a hundredfold in each step. Rounding errors grow in this way in a chaotic motion. A
-// changed environment causes a jump.
+// A difference of at most a millionth of the number's largest magnitude in the episode
+// counts as rounding. So does a larger one that began below 1e-8 of it and grew at most a
+// hundredfold in each step, as in a chaotic motion.
 func FirstJump(was, now [][]float64) (step, number int) {
 	const (
 		tolerance = 1e-6

@@ -256,14 +256,14 @@ func scaleUncertainty(scaled, ε []float64) {
 
 // GoalProbabilities sets p, of N values, to the probability that each candidate is the next
 // goal, given the candidates' uncertainties ε. A probability is proportional to the weight
-// max(m ε + b, 0), with ε scaled to between 0 and 1. All probabilities are NaN if an
-// uncertainty is NaN, or if the largest minus the least is infinite. GoalProbabilities
-// panics if lengths differ.
+// max(m ε + b, 0), with ε scaled to between 0 and 1. All of p is NaN if an uncertainty is
+// NaN, or if the largest minus the least is infinite. GoalProbabilities panics if lengths
+// differ.
 //
 // It implements QTA, Equation 6 (Section 3.2).
 //
-// Differs D1: the display's denominator has m ε b in place of m ε + b. With the table's
-// numbers, m above 0 and b below, such a denominator would always be 0.
+// Differs D1: the display's denominator has m ε b in place of m ε + b. With the table's m
+// above 0 and b below, that would always be 0.
 //
 // Reading R28: equal uncertainties are scaled to 0. If no weight is positive, all candidates
 // are equally likely.

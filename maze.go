@@ -26,9 +26,8 @@ const maxMazeCells = 10000
 // ring is (1.5, 1.5). A Maze never changes, so environments and goroutines may
 // share it.
 //
-// A step is made in pieces, and walls are tested only where a piece ends. So the agent can
-// pass between two walls that touch at a corner. Two free cells that touch only at a corner
-// are therefore connected.
+// A step is made in pieces, and walls are tested only where a piece ends. So two free cells
+// that touch only at a corner are connected.
 type Maze struct {
 	lines       []string // the map with its ring, in lines of equal length; '#' is a wall
 	free        []cell   // the free cells, row by row; VDS draws goals in them
@@ -228,8 +227,8 @@ func (m *Maze) PathLength() int {
 	return farthest
 }
 
-// A Lattice is a square lattice of points over a maze, row-major. It has the number of hops
-// from the start to each point. A hop leads from one point to another, at most a cell away.
+// A Lattice is a square lattice of points over a maze, row-major. A hop leads from one
+// point to another, at most a cell away.
 type Lattice struct {
 	PerCell    int   // points per cell and axis
 	Rows, Cols int   // rows and columns of points, including those in the maze's ring of walls
@@ -242,11 +241,9 @@ func (l *Lattice) Point(k int) [2]float64 {
 	return [2]float64{(float64(k/l.Cols) + 0.5) / n, (float64(k%l.Cols) + 0.5) / n}
 }
 
-// Hops lays perCell by perCell points over each cell and counts the hops from the start
-// to every point. The count begins at the center of the start cell. If perCell is even, no
-// point is at the center, and the count begins at the nearest point with a larger row and
-// column.
-// Hops panics if perCell is less than 1.
+// Hops lays perCell by perCell points over each cell and counts the hops to each from the
+// center of the start cell. If perCell is even, no point is there, and the count begins at
+// the nearest point with a larger row and column. Hops panics if perCell is below 1.
 func (m *Maze) Hops(perCell int) *Lattice {
 	if perCell < 1 {
 		panic("qta: Hops needs at least one point per cell")

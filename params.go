@@ -13,9 +13,8 @@ import (
 )
 
 // Params holds every setting of the algorithm and of its rivals. A field's tag "source"
-// says where its value in [Paper] comes from: "Table" is the appendix's table, and a
-// Reading is a choice that the paper leaves open. The tag "range" has the allowed values:
-// an interval, or a list of words.
+// says where its value in [Paper] comes from; "Table" is the appendix's. The tag "range"
+// has the allowed values: an interval or words.
 type Params struct {
 	Algorithm
 	Departures
@@ -52,8 +51,7 @@ type Algorithm struct {
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k, how many transitions are relabeled for each one that keeps its goal. For Curriculum mega only 0 matters: no
-	// relabeling.
+	// k, transitions relabeled for each one that keeps its goal. To Curriculum mega only 0 matters: it relabels none.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
 	// β of Equation 8 at the first step: how much of the sampling bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`
@@ -91,29 +89,25 @@ type Algorithm struct {
 	Candidates int `source:"Ours, to bound the cost (Differs D30); the authors' code: all that are stored" range:"[1,1000000]"`
 }
 
-// Departures are settings that the paper does not have. Some are from the code of other
-// authors (authors.go, baseline*.go), and some are our own (beyond.go).
+// Departures are settings that the paper does not have. They come from other authors' code
+// (authors.go, baseline*.go) or are our own (beyond.go).
 type Departures struct {
 	// How networks learn: as the paper says, or as the code of QTA's, MEGA's or VDS's authors does.
 	Learner string `source:"Sections 3.1 to 3.3" range:"paper|authors|mega|vds"`
-	// How far Equation 4's gradient goes: into the backbone, joint with Equation 2's, or only into the head. Learner
-	// authors ignores it.
+	// Where Equation 4's gradient goes: into the backbone, too (joint), or only into the head. Learner authors ignores it.
 	PredictiveGradient string `source:"Reading R49: joint, as both predictions share ξ (Differs D29)" range:"joint|head"`
 	// Replaces RandomAction once a run has reached any goal. A run with Curriculum qta does so in its first steps.
 	RandomActionLater float64 `source:"Reading R53: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
 
 	// Updates after each environment step. Learner vds ignores it, and makes 40 at an episode's end.
 	UpdatesPerStep int `source:"Reading R57: one update follows each step; Beyond has Differs D25" range:"[1,1000]"`
-	// Unless 0, the probability of a random action once an episode has reached its first goal, except with Curriculum
-	// mega.
+	// Unless 0, the probability of a random action after an episode's first goal, except with Curriculum mega.
 	RandomActionReached float64 `source:"Reading R58: the table has one probability; Beyond has Differs D6" range:"[0,1]"`
-	// Unless 0, a random action after an episode's first goal is repeated until a step is shorter than this share of
-	// the mean step.
+	// Unless 0, a random action after an episode's first goal is held until a step is shorter than this share of the mean.
 	RandomActionHeld float64 `source:"Reading R95: each random action is drawn anew; Beyond has Differs D24" range:"[0,1]"`
 	// ρ of a moving average of critics and heads, which then estimates uncertainty; 0 for no average.
 	UncertaintyPolyak float64 `source:"Reading R59: the heads are asked as they are; Beyond has Differs D4" range:"[0,1)"`
-	// Probability that an episode's first goal is the environment's, once a step of the run has ended there. Only for
-	// Curriculum qta.
+	// Probability that an episode's first goal is the environment's, once a step has ended there. Only for Curriculum qta.
 	FirstGoalDesired float64 `source:"Reading R60: the agent sets itself every goal; Beyond has Differs D5" range:"[0,1]"`
 }
 
@@ -187,9 +181,8 @@ func Paper() Params {
 	}
 }
 
-// Quick returns [Paper] with minibatches of 256 and 1000 candidates, so that an
-// environment step takes about a third of the time. Quick does not solve the longest
-// mazes.
+// Quick returns [Paper] with minibatches of 256 and 1000 candidates, so that a step takes
+// about a third of the time. It does not solve the longest mazes.
 func Quick() Params {
 	p := Paper()
 	p.Batch = 256
@@ -198,8 +191,7 @@ func Quick() Params {
 }
 
 // Small returns [Quick] with 64 units and 500 candidates, for tests, examples and small
-// environments. [Paper], Quick and Small run one algorithm at three costs. Small solves
-// only the shortest mazes.
+// environments. It solves only the shortest mazes.
 func Small() Params {
 	p := Quick()
 	p.HiddenSize = 64
@@ -207,17 +199,16 @@ func Small() Params {
 	return p
 }
 
-// Literal returns [Paper] without the departure D3: as section 3.2 has it, the critics'
-// goal in Equation 5 is the environment's. results/README.md says what this costs.
+// Literal returns [Paper] without D3: as section 3.2 has it, the critics' goal in Equation
+// 5 is the environment's (results/README.md).
 func Literal() Params {
 	p := Paper()
 	p.UncertaintyGoal = "desired"
 	return p
 }
 
-// Beyond returns [Paper] with additions of our own that solve mazes sooner:
-// Differs D4 to D6, D24 and D25. It has 1000 candidates, not 4000. results/README.md says what
-// this gains.
+// Beyond returns [Paper] with additions of our own that solve mazes sooner, D4 to D6, D24
+// and D25, and with 1000 candidates (results/README.md).
 func Beyond() Params {
 	p := Paper()
 	p.UncertaintyPolyak = 0.999 // a moving average of the networks chooses goals

@@ -14,9 +14,9 @@ import (
 // Matrices are row-major float32. Those of a batch have B rows, one for each transition.
 // A row of a critic's input is s, g and a side by side.
 
-// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2). q1
-// and q2 are the values Q_targ(s', a', g') of the two target critics in M, and γ is
-// discount. All slices have B values, and y may be the same slice as q1 or q2.
+// TDTarget sets y to the target that all critics learn from: y = r + γ min(q1, q2). q1 and
+// q2 are Q_targ(s', a', g') by the two target critics in M, and γ is discount. All slices
+// have B values, and y may be q1 or q2.
 //
 // It implements QTA, Equation 1 (Section 3.1).
 //
@@ -60,9 +60,8 @@ func (u *ensemble) clipReturns(values []float32) {
 	}
 }
 
-// CriticLoss returns one critic's loss 1/B Σ w (q - y)² and sets dq to the loss's
-// gradient with respect to q. All slices have length B. w holds the importance weights of
-// Equation 8, or ones.
+// CriticLoss returns a critic's loss 1/B Σ w (q - y)² and sets dq to its gradient. All
+// slices have length B. w are the weights of Equation 8 or ones.
 //
 // It implements QTA, Equation 2 (Section 3.1).
 func CriticLoss(dq, q, y, w []float32) float64 {
@@ -93,8 +92,8 @@ func Polyak(target, online []float32, ρ float64) {
 	}
 }
 
-// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp to the
-// loss's gradient with respect to p. s holds s'; p, s and dp are B by width.
+// PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp to its
+// gradient. s holds s'; p, s and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //
@@ -118,13 +117,12 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 // over the components. u is in the components' unit. With one head all of u is 0.
 //
 // heads[i] holds the outputs of head i, B rows of equal length. The first width outputs of
-// a row are the prediction, and HeadDeviation ignores the rest of the row.
+// a row are the prediction, and the rest is ignored.
 //
 // It is part of QTA, Equation 5.
 //
 // Differs D27: Equation 5 as displayed averages the predictions, which would measure
-// nothing. The text of section 3.1 takes the standard deviation of the predictions, and so
-// does HeadDeviation.
+// nothing. The text of section 3.1 takes their standard deviation.
 //
 // Reading R16: the sum of squares is divided by G-1, and components are averaged; the
 // paper says neither.

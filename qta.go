@@ -3,9 +3,9 @@
 // (PUN) an agent estimates its epistemic uncertainty about each state that it has visited.
 // It sets itself goals in the states about which it is least certain.
 //
-// To read the algorithm in one sitting, start with plain/main.go, which has the whole
-// method in plain loops over single numbers. This package computes the same numbers, but
-// it is fast and made for use. These are its files, each with its part of the paper:
+// plain/main.go has the whole method in plain loops over single numbers, to read in one
+// sitting. This package computes the same numbers, but fast. These are its files, each with
+// its part of the paper:
 //
 //	section 3    qta.go             training, an update, an evaluation
 //	section 3.1  pun.go, ddpg.go    the critics and their heads; the policy
@@ -20,14 +20,12 @@
 //	             beyond.go          our own options
 //	             baseline*.go       the methods that the paper compares QTA with
 //
-// The files above the departures in this list, except params.go, hold the paper's method
-// and the arithmetic under it. If only departures need a line of these files, the line's
-// comment says "for departures" or names the departure. Most departures are implementations
-// of one of six interfaces. [Params] selects them, and variants.go puts them in the place of
-// the paper's implementations. Files that are not listed serve the user of an agent.
+// The files above the departures, except params.go, hold the paper's method and the
+// arithmetic under it. A line there that only departures need says so in a comment. Most
+// departures implement one of six interfaces. [Params] selects them, and variants.go
+// installs them. Files not listed serve the user of an agent.
 //
-// [Agent.Train] is the algorithm, and [Params] has its settings. An agent trains in a
-// [Maze] or any other [Env].
+// [Agent.Train] runs the algorithm in a [Maze] or any other [Env], as [Params] says.
 //
 // # Equations
 //
@@ -53,15 +51,14 @@
 //
 // # Readings
 //
-// A numbered comment that begins "Reading" marks a choice that the paper leaves open. One
-// that begins "Differs" marks a deliberate departure from the paper. docs/readings.md
-// lists them.
+// A comment that begins "Reading" marks a choice that the paper leaves open, and "Differs"
+// a departure from the paper. docs/readings.md lists them all.
 //
 // # Determinism
 //
 // A run with the same version, parameters and seed gives the same bytes on every machine
-// with a kernel in assembly (see [KernelName]). Neither threads nor interruptions change
-// them. If Learner is "authors", the bytes also depend on when evaluations happen.
+// with a kernel in assembly ([KernelName]). Threads and interruptions do not change the
+// bytes. With Learner "authors" evaluations do.
 package qta
 
 import (
@@ -71,7 +68,7 @@ import (
 	"slices"
 )
 
-// Version is the version of the algorithm. Another version may give a run other bytes.
+// Version is the algorithm's version. Another one may give a run other bytes.
 const Version = "0.7.0"
 
 // Train runs the algorithm. It trains in env and evaluates in evaluation, another instance
@@ -298,9 +295,9 @@ func (a *Agent) fill(b *batch, row, i int, goal []float64) {
 }
 
 // Evaluate runs rollouts of Horizon steps each and returns how they fared. The policy
-// pursues the environment's own goals, without exploration. The seed decides the starts and
-// the goals of the rollouts. The error is an [*EnvError] if env breaks its contract, and a
-// [*NumericError] if an action is NaN. Any other error names a bad argument.
+// pursues the environment's own goals, without exploration. The seed decides starts and
+// goals. The error is an [*EnvError] if env breaks its contract, a [*NumericError] if an
+// action is NaN, or names a bad argument.
 func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error) {
 	if err := a.checkSizes(env); err != nil {
 		return Evaluation{}, err
@@ -412,9 +409,8 @@ type TrainOptions struct {
 	AfterStep       func() error
 }
 
-// An Evaluation reports how some rollouts fared and how far training had come. The log of
-// a run has one entry for each evaluation. The losses are of the latest update, and zero
-// before the first.
+// An Evaluation reports how some rollouts fared and how far training had come. The losses
+// are of the latest update, and zero before the first.
 type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step

@@ -63,11 +63,10 @@ func SampleProbabilities(P, p []float64, α float64) {
 	}
 }
 
-// ImportanceWeights sets w to the weights of transitions that were drawn with the
-// probabilities P from a buffer of n transitions. The weights undo the bias of these draws.
-// w_j is (1/n · 1/P_j)^β, divided by the largest weight in the buffer. least is the smallest
-// positive probability in the buffer, which belongs to the largest weight. If least is zero,
-// the weights are not divided. All P are positive.
+// ImportanceWeights sets w to weights that undo the bias of drawing transitions with the
+// probabilities P, all positive, from a buffer of n. w_j is (1/n · 1/P_j)^β, divided by the
+// largest weight in the buffer. That weight belongs to least, the smallest positive
+// probability in the buffer. If least is zero, the weights are not divided.
 //
 // It implements QTA, Equation 8 (Section 3.3).
 //

@@ -27,8 +27,7 @@ import (
 // and g, and "clip". testdata/forward.py and testdata/forward.c compute [Agent.Act] from
 // a file.
 //
-// The error comes from w, or is a [*NumericError] if a parameter is NaN or
-// infinite.
+// The error is w's, or a [*NumericError] for a parameter that is not finite.
 func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := checkParameters(a.step, a.parameters()); err != nil {
 		return err
