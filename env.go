@@ -37,8 +37,8 @@ type Env interface {
 // dictionary. The slices are valid until the environment's next Reset or Step;
 // Observation and Achieved may be the same slice.
 //
-// The networks need numbers of about 1, whose range is not small compared with their
-// distance from zero. [CheckEnv] names a number that does not fit, and [Scaled] rescales
+// The networks need numbers of about 1. A number's range must not be small compared with
+// its distance from zero. [CheckEnv] names a number that does not fit, and [Scaled] rescales
 // numbers. No number may exceed ±1e12.
 type State struct{ Observation, Achieved, Desired []float64 }
 

@@ -51,7 +51,7 @@ type Algorithm struct {
 
 	// How minibatches are drawn: uniformly, by uncertainty (per), or by TD error (td), a baseline.
 	Replay string `source:"Section 3.3: uniform, and PER as an extension" range:"uniform|per|td"`
-	// k, transitions relabeled for each one that keeps its goal. To Curriculum mega only 0 matters: it relabels none.
+	// k, transitions relabeled for each one that keeps its goal. With Curriculum mega only 0 matters: none are relabeled.
 	HindsightRatio float64 `source:"Table: HER replay k" range:"[0,1000]"`
 	// β of Equation 8 at the first step: how much of the sampling bias the weights undo.
 	PriorityBeta float64 `source:"Table: PER beta_initial" range:"[0,1]"`

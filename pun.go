@@ -60,8 +60,8 @@ func (u *ensemble) clipReturns(values []float32) {
 	}
 }
 
-// CriticLoss returns a critic's loss 1/B Σ w (q - y)² and sets dq to its gradient. All
-// slices have length B. w are the weights of Equation 8 or ones.
+// CriticLoss returns a critic's loss 1/B Σ w (q - y)² and sets dq to its gradient with
+// respect to q. All slices have length B. w holds the weights of Equation 8, or ones.
 //
 // It implements QTA, Equation 2 (Section 3.1).
 func CriticLoss(dq, q, y, w []float32) float64 {
@@ -93,7 +93,7 @@ func Polyak(target, online []float32, ρ float64) {
 }
 
 // PredictiveLoss returns one predictive head's loss 1/B Σ |p - s'|² and sets dp to its
-// gradient. s holds s'; p, s and dp are B by width.
+// gradient with respect to p. s holds s'; p, s and dp are B by width.
 //
 // It implements QTA, Equation 4 (Section 3.1).
 //

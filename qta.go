@@ -58,7 +58,7 @@
 //
 // A run with the same version, parameters and seed gives the same bytes on every machine
 // with a kernel in assembly ([KernelName]). Threads and interruptions do not change the
-// bytes. With Learner "authors" evaluations do.
+// bytes. With Learner "authors" the times of evaluations do.
 package qta
 
 import (
