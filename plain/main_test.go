@@ -209,8 +209,7 @@ type training struct {
 	action point          // of the engine's latest step
 	asked  [][2]point     // what it asked the reward of since then: achieved, desired
 	goal   point          // that it pursues in this step
-	noisy  point          // the plain one, if it is not random
-	taken  map[string]int // how often each branch was
+	taken  map[string]int // how often each branch was that only some settings take
 }
 
 // An environment notes the engine's actions, and the rewards that it asks for.
@@ -249,13 +248,13 @@ func (tr *training) train(steps int) {
 // step is one plain step, after the engine's.
 func (tr *training) step() error {
 	a := tr.plain
-	before := *a
-	tr.countBefore(before)
+	before := a.step
+	tr.countGoal(*a)
 	a.trainStep()
-	tr.countAfter(before)
+	tr.countStep()
 
 	t := a.replay[a.step-1]
-	for _, goal := range tr.engine.Goals(before.step, a.step) { // if it has changed
+	for _, goal := range tr.engine.Goals(before, a.step) { // if it has changed
 		tr.goal = point(goal)
 	}
 	var minibatch [][2]point
@@ -349,15 +348,10 @@ func (tr *training) count(branch string, taken bool) {
 	tr.taken[branch] += n
 }
 
-// countBefore counts what a step will meet, in a copy of the agent that has its
-// chance: the choice of an episode's first goal, or the action after the first.
-func (tr *training) countBefore(a agent) {
-	if a.step%a.horizon != 0 {
-		a.randomAction = 0
-		tr.noisy = a.explore(a.act(a.world.position, a.goal))
-		return
-	}
-	if a.step < max(1, a.initialSteps) {
+// countGoal counts what the choice of an episode's first goal will meet, in a copy of the
+// agent that has its chance.
+func (tr *training) countGoal(a agent) {
+	if a.step%a.horizon != 0 || a.step < max(1, a.initialSteps) {
 		return
 	}
 	a.world.reset(&a.chance.environment)
@@ -373,64 +367,39 @@ func (tr *training) countBefore(a agent) {
 	tr.count("every candidate is achievable", passing == len(candidates))
 
 	ε := a.uncertainty(a.achievable(candidates))
+	if len(ε) == 1 {
+		return
+	}
 	positive := 0
-	low := slices.Min(ε)
-	high := slices.Max(ε)
-	for _, v := range ε {
-		scaled := 0.0 // if all are equal
-		if low < high {
-			scaled = (v - low) / (high - low)
-		}
-		if a.slope*scaled+a.intercept > 0 {
+	for _, p := range goalProbabilities(ε, a.slope, a.intercept) {
+		if p > 0 {
 			positive++
 		}
 	}
-	tr.count("several candidates, of equal uncertainties", low == high && len(ε) > 1)
-	tr.count("several candidates, without a positive weight", positive == 0 && len(ε) > 1)
-	tr.count("one positive weight of several", positive == 1 && len(ε) > 1)
+	equal := slices.Min(ε) == slices.Max(ε)
+	tr.count("several candidates, of equal uncertainties", equal)
+	tr.count("several candidates, without a positive weight", positive == len(ε) && !equal)
+	tr.count("one positive weight of several", positive == 1)
 	tr.count("several positive weights, and others", 1 < positive && positive < len(ε))
 }
 
-// countAfter counts what has happened in a step.
-func (tr *training) countAfter(before agent) {
+// countStep counts what has happened in a step and only some settings bring about.
+func (tr *training) countStep() {
 	a := tr.plain
 	t := a.replay[a.step-1]
 	reached := reward(t.next, t.g) == 0
 	ends := a.step%a.horizon == 0
 	tr.count("a goal after a success", reached && !ends && a.step >= a.initialSteps)
 	tr.count("a success at an episode's end", reached && ends)
-	short := math.Abs(t.next[0]-t.s[0]-t.a[0]) + math.Abs(t.next[1]-t.s[1]-t.a[1])
-	tr.count("a step that a wall ends", short > 1e-6)
-	if before.step%a.horizon != 0 {
-		tr.count("a random action", t.a != tr.noisy)
-		tr.count("an action of the policy", t.a == tr.noisy)
-	}
 	for _, inverse := range a.stateScale.inverse {
 		atFloor := inverse == 1/math.Sqrt(a.normalizerFloor*a.normalizerFloor)
 		tr.count("a deviation at its floor", ends && atFloor)
-		tr.count("a deviation above its floor", ends && !atFloor)
 	}
-	if a.step <= a.learningStarts {
-		return
-	}
-	low := float32(-1 / (1 - a.γ))
 	for _, b := range a.minibatch {
-		t := a.replay[b.i]
-		running := b.i/a.horizon == (a.step-1)/a.horizon && !ends
-		tr.count("a transition with its own goal", b.goal == t.g)
-		tr.count("a relabeled transition of a finished episode", b.goal != t.g && !running)
-		tr.count("a relabeled transition of the running episode", b.goal != t.g && running)
-		tr.count("a transition relabeled with its own outcome", b.goal != t.g && b.goal == t.next)
-		tr.count("a reward of 0", b.reward == 0)
-		tr.count("a target clipped below", b.y == low)
+		tr.count("a target clipped below", b.y == float32(-1/(1-a.γ)))
 		tr.count("a target clipped above", b.y == 0)
-		tr.count("a target that is not clipped", low < b.y && b.y < 0)
 		tr.count("an input that is clipped", max(b.input[0], -b.input[0]) == float32(a.normalizerClip))
-		if a.prioritized {
-			tr.count("a weight below 1", b.w < 1)
-			tr.count("a weight of 1", b.w == 1)
-			tr.count("a priority above 1", a.largest > 1)
-		}
+		tr.count("a priority above 1", a.prioritized && a.largest > 1)
 	}
 }
 
@@ -520,7 +489,8 @@ var trainings = []struct {
 }
 
 // TestPlain trains package qta and this file side by side: the same goals, actions and
-// evaluations, and the same bits in every network. It counts how often each branch is taken.
+// evaluations, and the same bits in every network. It counts how often each branch is taken
+// that only some of the settings take.
 func TestPlain(t *testing.T) {
 	if qta.KernelName() == "generic" {
 		t.Skip("the generic kernel rounds each product before it adds it, and here they are fused")
