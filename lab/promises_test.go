@@ -171,8 +171,8 @@ func TestLostAgents(t *testing.T) {
 }
 
 // TestKilledAtEnd leaves what a process does that is killed between its last agent.qta
-// and its last run.json, or between the two renames of the former: the same command ends
-// the run with the same bytes.
+// and its last run.json, between the two renames of the former, or before them: the same
+// command ends the run with the same bytes.
 func TestKilledAtEnd(t *testing.T) {
 	o := newRun(t)
 	train(t, o)
@@ -185,6 +185,10 @@ func TestKilledAtEnd(t *testing.T) {
 	must(t, os.Rename(filepath.Join(o.Dir, AgentFile), filepath.Join(o.Dir, PreviousFile)))
 	train(t, o)
 	sameFiles(t, "after it was killed", o.Dir, want)
+
+	roomtest.Write(t, filepath.Join(o.Dir, AgentFile+temporary), "half")
+	train(t, o)
+	sameFiles(t, "after the last save was killed", o.Dir, want)
 }
 
 // TestReplaced moves the directory of a run that trains, puts another one in its place, and
@@ -344,21 +348,9 @@ func TestUnwritable(t *testing.T) {
 	sameRun(t, "files that the next command writes", run, whole)
 }
 
-// But where the disk is full the next agent.qta would not be saved either: the run stops.
+// But where the disk is full the next agent.qta would not be saved either: the run stops. The
+// record says so, even if the disk is too full for the files before it.
 func TestFullForLog(t *testing.T) {
-	o := newRun(t)
-	d, err := claim(o.Dir, nil)
-	must(t, err)
-	defer d.close()
-	s, err := newSession(t.Context(), d, maze(t), maze(t), &o)
-	must(t, err)
-	breaks(d, LogFile, broken{written: syscall.ENOSPC})
-	err = s.train(t.Context(), maze(t))
-	has(t, fmt.Sprint(err), LogFile+" cannot be written: no space left")
-}
-
-// The record says that a run has failed, even if the disk is too full for the files before it.
-func TestFullLater(t *testing.T) {
 	o := newRun(t)
 	d, err := claim(o.Dir, nil)
 	must(t, err)
@@ -703,17 +695,6 @@ func TestFailsAtSameStep(t *testing.T) {
 	}
 }
 
-// A run that was stopped, and then gets no more steps than it has, ends with this budget.
-func TestStoppedAtBudget(t *testing.T) {
-	o := newRun(t)
-	stopAt(t, o, 40)
-	o.Steps = 40
-	train(t, o)
-	if r := record(t, o.Dir); r.State != Finished || r.Limits.Steps != 40 {
-		t.Errorf("the run is %s within %d steps, want finished within 40", r.State, r.Limits.Steps)
-	}
-}
-
 // easyRun returns options and an environment with which a run is solved before its last
 // evaluation, because the goal is reached from far away.
 func easyRun(t *testing.T) (Options, func() qta.Env) {
@@ -782,33 +763,26 @@ func TestMissingFile(t *testing.T) {
 	has(t, h.warned, LogFile+" is missing; ")
 }
 
-// A run that failed after its last save, and is then given no more steps than this save has,
-// keeps its program and machine.
-func TestFailedThenEnded(t *testing.T) {
-	o := tinyRun(newDir(t))
-	stopAt(t, o, 40)
-	r := record(t, o.Dir)
-	r.State = Failed
-	r.Outcome.Steps = 50
-	rewrite(t, o.Dir, r)
-	o.Steps = 40
-	train(t, o)
-	again := record(t, o.Dir)
-	if again.State != Finished || again.Machine != r.Machine || again.Program.Go != r.Program.Go {
-		t.Errorf("the run is %s, of %+v on %+v, want finished, of %+v on %+v",
-			again.State, again.Program, again.Machine, r.Program, r.Machine)
+// A run that was stopped, or failed after its last save, and is then given no more steps than
+// this save has, ends with this budget. It keeps its program and machine.
+func TestBudgetOfSave(t *testing.T) {
+	for _, state := range []string{Stopped, Failed} {
+		o := newRun(t)
+		stopAt(t, o, 40)
+		want := record(t, o.Dir)
+		want.State = state
+		if state == Failed {
+			want.Outcome.Steps = 50
+		}
+		rewrite(t, o.Dir, want)
+		o.Steps = 40
+		train(t, o)
+		got := record(t, o.Dir)
+		equal(t, "the state of a run that was "+state, Finished, got.State)
+		equal(t, "the budget of a run that was "+state, 40, got.Limits.Steps)
+		equal(t, "the program of a run that was "+state, want.Program, got.Program)
+		equal(t, "the machine of a run that was "+state, want.Machine, got.Machine)
 	}
-}
-
-// A process that is killed while it saves at a run's last step leaves a temporary file, which the
-// same command removes.
-func TestKilledInLastSave(t *testing.T) {
-	o := tinyRun(newDir(t))
-	train(t, o)
-	want := contents(t, o.Dir)
-	roomtest.Write(t, filepath.Join(o.Dir, AgentFile+temporary), "half")
-	train(t, o)
-	sameFiles(t, "after the last save was killed", o.Dir, want)
 }
 
 // A mover is a maze that changes the working directory in each Reset.
