@@ -301,8 +301,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// blocked trains a run in which directories take the places of files from step 75 until
-// another, and returns its warnings.
+// blocked trains a run in which directories take the places of files from step 10 until
+// another, and returns its warnings. The first pictures would be made later.
 func blocked(t *testing.T, dir string, until int, names ...string) (warnings []string) {
 	o := tinyRun(dir)
 	o.Checkpoint = 50
@@ -310,7 +310,7 @@ func blocked(t *testing.T, dir string, until int, names ...string) (warnings []s
 	o.AfterStep = func(step int) {
 		for _, name := range names {
 			place := filepath.Join(dir, name)
-			if step == 75 {
+			if step == 10 {
 				os.Remove(place)
 				roomtest.Write(t, filepath.Join(place, "x"), "")
 			} else if step == until {
@@ -337,13 +337,13 @@ func TestUnwritable(t *testing.T) {
 	sameRun(t, "files that could not be written for a while", run, whole)
 
 	run = newDir(t)
-	warnings = blocked(t, run, 1000, LogFile, FilmFile)
-	const want = LogFile + " is older than " + AgentFile + ", " + FilmFile + " is older than " + AgentFile + "; the same command"
+	warnings = blocked(t, run, 1000, LogFile, FilmFile+temporary)
+	const want = LogFile + " is older than " + AgentFile + ", " + FilmFile + " is missing; the same command"
 	if len(warnings) != 3 || !strings.HasPrefix(warnings[2], want) {
 		t.Errorf("the warnings are %q; want one of each file, and %q", warnings, want)
 	}
 	os.RemoveAll(filepath.Join(run, LogFile))
-	os.RemoveAll(filepath.Join(run, FilmFile))
+	os.RemoveAll(filepath.Join(run, FilmFile+temporary))
 	train(t, tinyRun(run))
 	sameRun(t, "files that the next command writes", run, whole)
 }
@@ -749,18 +749,6 @@ func TestSpeed(t *testing.T) {
 		must(t, s.afterEvaluation(t.Context(), qta.Evaluation{Step: step}))
 	}
 	equal(t, "steps per second, of 1000 steps in 10 s each", []float64{100, 100}, speeds)
-}
-
-// A file that could never be written is called missing.
-func TestMissingFile(t *testing.T) {
-	d, err := claim(newDir(t), nil)
-	must(t, err)
-	defer d.close()
-	var o Options
-	h := hear(&o)
-	s := session{Options: &o, dir: d, stale: map[string]bool{LogFile: true}}
-	s.tellStale()
-	has(t, h.warned, LogFile+" is missing; ")
 }
 
 // A run that was stopped, or failed after its last save, and is then given no more steps than
