@@ -695,20 +695,14 @@ func TestFailsAtSameStep(t *testing.T) {
 	}
 }
 
-// easyRun returns options and an environment with which a run is solved before its last
-// evaluation, because the goal is reached from far away.
-func easyRun(t *testing.T) (Options, func() qta.Env) {
-	t.Helper()
+// A solved run stays solved within its budget, whatever limits it gets. But a run with -stop
+// never is finished, not solved, even if its first perfect evaluation is its last.
+func TestSolvedAtBudget(t *testing.T) {
 	o := newRun(t)
 	o.Continue = false
 	o.Rollouts = 1
-	o.Unchecked = true // CheckEnv refuses so large a radius
-	return o, func() qta.Env { return alter(t, 2.2, 1, 1, 0) }
-}
-
-// A solved run stays solved within its budget, whatever limits it gets.
-func TestSolvedRunAgain(t *testing.T) {
-	o, env := easyRun(t)
+	o.Unchecked = true                                      // CheckEnv refuses so large a radius
+	env := func() qta.Env { return alter(t, 2.2, 1, 1, 0) } // the goal is reached from far away
 	trainIn(t, o, env)
 	want := record(t, o.Dir)
 	at := want.Outcome.SolvedAt
@@ -719,24 +713,15 @@ func TestSolvedRunAgain(t *testing.T) {
 	o.Steps = at
 	o.Continue = true
 	trainIn(t, o, env)
-	if r := record(t, o.Dir); r.State != want.State || r.Limits != want.Limits {
-		t.Errorf("given no more steps, it is %s within %+v, want %s within %+v", r.State, r.Limits, want.State, want.Limits)
-	}
-}
+	got := record(t, o.Dir)
+	equal(t, "the state of a solved run that is given no more steps", Solved, got.State)
+	equal(t, "its limits", want.Limits, got.Limits)
 
-// A run with -stop never is finished, not solved, even if its first perfect evaluation is its
-// last.
-func TestSolvedAtBudget(t *testing.T) {
-	o, env := easyRun(t)
-	trainIn(t, o, env)
-	at := record(t, o.Dir).Outcome.SolvedAt
 	o.Dir = newDir(t)
-	o.Continue = true
-	o.Steps = at
 	trainIn(t, o, env)
-	r := record(t, o.Dir)
-	equal(t, "the step of the first perfect evaluation", at, r.Outcome.SolvedAt)
-	equal(t, "the state at the budget, with -stop never", Finished, r.State)
+	got = record(t, o.Dir)
+	equal(t, "the step of the first perfect evaluation", at, got.Outcome.SolvedAt)
+	equal(t, "the state at the budget, with -stop never", Finished, got.State)
 }
 
 // The speed after an evaluation is that of the steps since the evaluation before.
