@@ -32,14 +32,14 @@ func TestResults(t *testing.T) {
 }
 
 // TestFigures looks in our figures for each panel, maze and method of the paper's figures,
-// and for units. The tests of [report.Report.Figures] check the points.
+// and for units. The tests of [report.Report.Figures] check the points, and Figure 4.
 func TestFigures(t *testing.T) {
 	for _, f := range paper.Figures() {
 		if f.Number == "4" || f.Number == "5" {
 			continue
 		}
 		svg := roomtest.Read(t, "../figure"+f.Number+".svg")
-		roomtest.Has(t, svg, "prefers-color-scheme:dark", "thousands of environment steps", "(cells)", "one standard deviation")
+		roomtest.Has(t, svg, "thousands of environment steps", "(cells)")
 		for _, panel := range f.Panels {
 			roomtest.Has(t, svg, panel.Title)
 			for _, maze := range panel.Mazes {
@@ -50,8 +50,6 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
-	svg := roomtest.Read(t, "../figure4.svg")
-	roomtest.Has(t, svg, "no noise", "noise 0.03", "noise 0.05", "(fraction)", "8x5 with set quick", "Its maze is not named")
 }
 
 // TestFront holds the numbers in README.md that the judge makes to the runs.
@@ -480,18 +478,22 @@ func TestAgnostic(t *testing.T) {
 
 // TestOwnMap has runs on a map of the user's own, which no claim counts.
 func TestOwnMap(t *testing.T) {
-	elsewhere := solved("quick QTA 8x5 8 18, quick ensembles 8x5 90 91")
-	for _, r := range slices.Concat(elsewhere...) {
-		r.Run.Environment, r.Run.Map = "my", []string{"SG"}
-	}
+	elsewhere := onOwnMap("quick QTA 8x5 8 18, quick ensembles 8x5 90 91")
+	counted := solved("quick QTA 6x5 8 18, quick ensembles 6x5 16 36")
 	rule{"runs on an own map do not count", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
-		append(elsewhere, solved("quick QTA 6x5 8 18, quick ensembles 6x5 16 36")...)...)
-	unsolved := solved("paper HER 4x5 -6 -6 -6 -6 -6 -6")
-	for _, r := range unsolved[0] {
+		append(elsewhere, counted...)...)
+	unsolved := onOwnMap("paper HER 4x5 -6 -6 -6 -6 -6 -6")
+	rule{"runs of HER on an own map do not count", her, "", ""}.hold(t, unsolved...)
+}
+
+// onOwnMap makes up runs, as solved does, and puts them on a map of the user's own.
+func onOwnMap(text string) [][]*lab.Record {
+	runs := solved(text)
+	for _, r := range slices.Concat(runs...) {
 		r.Run.Environment = "my"
 		r.Run.Map = []string{"SG"}
 	}
-	rule{"runs of HER on an own map do not count", her, "", ""}.hold(t, unsolved...)
+	return runs
 }
 
 // holdAll calls hold for each rule, with the runs that the rule's text describes.
@@ -542,16 +544,21 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// stopped says that runs have been stopped, and returns them.
+func stopped(runs []*lab.Record) []*lab.Record {
+	for _, r := range runs {
+		r.State = lab.Stopped
+	}
+	return runs
+}
+
 // TestToTheEnd tests which runs the rules on noise take: those with -stop never that have ended.
 func TestToTheEnd(t *testing.T) {
 	const all, none = "1 1 1 1 1 1 1", "0 0 0 0 0 0 0"
 	quiet := madeup.On(paper.QTA, "8x5", flat(all)...)
 	late := slices.Repeat([][]float64{{1, 1, 1, 1, 1, 0, 0, 0, 1, 1}}, 7)
 	ended := madeup.On(paper.Noise5, "8x5", late...)
-	stopped := madeup.On(paper.Noise5, "8x5", late...)
-	for _, r := range stopped {
-		r.State = lab.Stopped
-	}
+	halted := stopped(madeup.On(paper.Noise5, "8x5", late...))
 	solved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(all)...)
 	unsolved := madeup.Curves(qta.Quick(), paper.Noise5, "8x5", flat(none)...)
 	newer := madeup.On(paper.QTA, "8x5", flat("1")...)
@@ -560,7 +567,7 @@ func TestToTheEnd(t *testing.T) {
 	rule{"at its end", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 7 without"}.hold(t, quiet, ended)
 	rule{"and a run of a newer version", dead, "", "holds | 7 of 7 (0.59 to 1.00), 0 of 8 without | 9 of 12 | " +
 		"7 with noise, 8 without (quick) of " + qta.Version + " and 9.0.0; 8x5"}.hold(t, quiet, newer, ended)
-	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, stopped)
+	rule{"stopped by a signal", dead, "", ""}.hold(t, quiet, halted)
 	rule{"stopped when solved", noise, "", ""}.hold(t, quiet, solved)
 	rule{"unsolved, but not with -stop never", dead, "", ""}.hold(t, quiet, unsolved)
 }
@@ -578,11 +585,8 @@ func TestFigure5(t *testing.T) {
 	} {
 		rule{test.name, grow, "", test.want}.hold(t, madeup.Growing("12x5", numbers(test.growth)...))
 	}
-	stopped := madeup.Growing("12x5", 1, 1, 1, 1, 1, 1)
-	for _, r := range stopped {
-		r.State = lab.Stopped
-	}
-	rule{"not at its end", grow, "", ""}.hold(t, stopped, madeup.Growing("8x5", 1, 1, 1, 1, 1, 1))
+	halted := stopped(madeup.Growing("12x5", 1, 1, 1, 1, 1, 1))
+	rule{"not at its end", grow, "", ""}.hold(t, halted, madeup.Growing("8x5", 1, 1, 1, 1, 1, 1))
 }
 
 // TestStatistics compares the functions that golang.org/x/exp/stats lacks with printed
