@@ -229,48 +229,54 @@ func TestNumericFailure(t *testing.T) {
 	}
 }
 
-// TestLook draws a maze, and evaluates and exports a run, which stays as it is.
+// TestMaze draws a maze, and reads a map that begins as some editors begin UTF-8.
+func TestMaze(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustRun(t, "maze 1U5 -o maze.svg")
+	has(t, roomtest.Read(t, "maze.svg"), "Maze 1U5, with start S and goal G")
+	roomtest.Write(t, "mark.txt", "\ufeffSG\n")
+	mustRun(t, "maze mark.txt")
+}
+
+// TestLook evaluates and exports a run, which stays as it is. No command writes over a file of
+// another kind. Where the networks cannot be written, the former file stays.
 func TestLook(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, tiny+" -steps 30 -out run")
 	before := roomtest.Read(t, "run", lab.AgentFile)
 	a, err := qta.LoadFile("run/agent.qta")
 	must(t, err)
-	mustRun(t, "eval run -rollouts 7") // TestSolved has what it says
-	mustRun(t, "maze 1U5 -o maze.svg")
-	has(t, roomtest.Read(t, "maze.svg"), "Maze 1U5, with start S and goal G")
-	roomtest.Write(t, "mark.txt", "\ufeffSG\n") // as some editors begin UTF-8
-	mustRun(t, "maze mark.txt")
+	var networks strings.Builder
+	must(t, a.WriteSafetensors(&networks))
+
+	mustRun(t, "eval run -rollouts 7") // TestHeldOut has what it says
 	has(t, mustRun(t, "export run -o n.safetensors"),
 		"Wrote the networks of run, after 30 environment steps, to n.safetensors.\n")
-	var networks strings.Builder
-	if err := a.WriteSafetensors(&networks); err != nil || networks.String() != roomtest.Read(t, "n.safetensors") {
-		t.Errorf("the exported networks are others than the agent's, or error %v", err)
+	equal(t, "the exported networks", networks.String(), roomtest.Read(t, "n.safetensors"))
+	for _, command := range []string{"export run -o map.txt", "report run -o map.txt"} {
+		equal(t, "the exit code of "+command, exitInput, invoke(t, command).code)
 	}
-	for _, command := range []string{"export run -o run/agent.qta", "export run -o mark.txt", "maze 1U5 -o run/agent.qta",
-		"maze 1U5 -o run/figure5.svg", "maze 1U5 -o mark", "report run -o mark.txt", "report run -o .", "report run -o no/n.csv"} {
-		got := invoke(t, command)
-		equal(t, command+", over a file of another kind or a run's: exit code", exitInput, got.code)
-	}
-	roomtest.Write(t, "n.safetensors.tmp/x", "") // so that it cannot be written, and the former one stays
-	if got := invoke(t, "export run -o n.safetensors"); got.code == exitDone || networks.String() != roomtest.Read(t, "n.safetensors") {
-		t.Errorf("where it cannot be written: %+v", got)
-	}
+	roomtest.Write(t, "n.safetensors.tmp/x", "") // so that it cannot be written
+	equal(t, "the exit code of an export", exitInput, invoke(t, "export run -o n.safetensors").code)
+	equal(t, "the former export", networks.String(), roomtest.Read(t, "n.safetensors"))
+	equal(t, "the run", before, roomtest.Read(t, "run", lab.AgentFile))
+}
+
+// A run in an environment that no map describes is shown and exported, but not evaluated. An
+// export of a damaged run warns.
+func TestOwnEnvironment(t *testing.T) {
+	t.Chdir(t.TempDir())
 	quiet := func(string) {}
 	own := lab.Options{Dir: "own", Params: qta.Small(), Steps: 20, EvalEvery: 20, Rollouts: 1, Say: quiet, Warn: quiet}
 	m := roomtest.Maze(t, "1U5")
-	if err := lab.Train(t.Context(), m.Env(), m.Env(), own); err != nil { // an environment that no map describes
-		t.Fatal(err)
-	}
-	has(t, mustRun(t, "status own")+mustRun(t, "export own"), "\n1 done\n", "Wrote the networks of own, after 20 ")
-	if got := invoke(t, "eval own"); got.code != exitInput || !strings.Contains(got.errors, "acts in environment") {
-		t.Errorf("an environment that is no maze: %+v", got)
-	}
+	must(t, lab.Train(t.Context(), m.Env(), m.Env(), own))
+	has(t, mustRun(t, "status own"), "\n1 done\n")
+	has(t, mustRun(t, "export own"), "Wrote the networks of own, after 20 ")
+	got := invoke(t, "eval own")
+	equal(t, "the exit code of an evaluation", exitInput, got.code)
+	has(t, got.errors, "acts in environment")
 	roomtest.Write(t, "own/agent.qta", "damaged")
 	has(t, invoke(t, "export own").errors, "using the one before it, from step ")
-	if roomtest.Read(t, "run", lab.AgentFile) != before {
-		t.Error("the run has changed")
-	}
 }
 
 // TestParams looks for every parameter and its values, in lines that a terminal
