@@ -193,24 +193,19 @@ func TestEdges(t *testing.T) {
 
 // Edges are found at corners, and where goals move along the edge.
 func TestEdgesOfShapes(t *testing.T) {
-	square := func(achieved, desired []float64) bool {
-		return max(math.Abs(achieved[0]-desired[0]), math.Abs(achieved[1]-desired[1])) <= 0.5
-	}
-	diagonal := func(achieved, desired []float64) bool {
-		return achieved[0]-desired[0] <= achieved[1]-desired[1]
-	}
 	const beside = 1e-9
-	for _, test := range []struct {
-		what    string
-		reached func(achieved, desired []float64) bool
-		x, y    float64
-	}{
-		{"a square's corner from outside", square, 0.5 + beside, -0.5 - beside},
-		{"a diagonal", diagonal, -0.3, -0.3 - beside},
-	} {
-		if !atEdge(shape{reached: test.reached}, []float64{test.x, test.y}, []float64{0, 0}) {
-			t.Errorf("%s: %v, %v is not found", test.what, test.x, test.y)
-		}
+	origin := []float64{0, 0}
+	square := shape{reached: func(achieved, desired []float64) bool {
+		return max(math.Abs(achieved[0]-desired[0]), math.Abs(achieved[1]-desired[1])) <= 0.5
+	}}
+	if !atEdge(square, []float64{0.5 + beside, -0.5 - beside}, origin) {
+		t.Error("a square's corner is not found from outside")
+	}
+	diagonal := shape{reached: func(achieved, desired []float64) bool {
+		return achieved[0]-desired[0] <= achieved[1]-desired[1]
+	}}
+	if !atEdge(diagonal, []float64{-0.3, -0.3 - beside}, origin) {
+		t.Error("a diagonal is not found")
 	}
 }
 
