@@ -108,8 +108,8 @@ func serve(mode string) {
 		first.Goal = ranges{{-1}}
 	case "names no action":
 		first.Action = 0
-	case "names no horizon":
-		first.Horizon = 0
+	case "has a picture":
+		first.Goal = ranges{{0, 2}}
 	case "writes a long line":
 		fmt.Println(strings.Repeat("x", 17<<20))
 	}
@@ -120,16 +120,23 @@ func serve(mode string) {
 	input := bufio.NewScanner(os.Stdin)
 	for n := 1; input.Scan(); n++ {
 		var question struct {
-			Reset *uint32
-			Step  []float64
+			Reset       *uint32
+			Step, Place []float64
 		}
 		json.Unmarshal(input.Bytes(), &question)
-		if question.Reset != nil {
+		shown := c
+		switch {
+		case question.Reset != nil:
 			c.begin(*question.Reset)
-		} else {
+		case question.Step != nil:
 			c.push(question.Step[0])
+		case question.Place[0] > 1: // beyond the track
+			fmt.Println("{}")
+			continue
+		default:
+			shown = &cart{place: question.Place[0], speed: question.Place[1]}
 		}
-		state := answer{[]float64{c.place, c.speed}, []float64{c.place}, []float64{c.goal}}
+		state := answer{[]float64{shown.place, shown.speed}, []float64{shown.place}, []float64{shown.goal}}
 		if n == failing {
 			fail(mode)
 		}
@@ -252,7 +259,6 @@ func TestStart(t *testing.T) {
 		{"has no width", "observation and goal are lists of ranges"},
 		{"has half a range", "observation and goal are lists of ranges"},
 		{"names no action", "action and horizon are to be at least 1"},
-		{"names no horizon", "action and horizon are to be at least 1"},
 		{"writes a long line", "has written a line of more than 16 MB"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
@@ -375,31 +381,18 @@ func TestPicture(t *testing.T) {
 // The state at a place of the picture is scaled as all states are. The child answers {} where
 // no state is.
 func TestStateAt(t *testing.T) {
-	questions, input, err := os.Pipe()
+	t.Setenv(childMode, "has a picture")
+	s, err := startSimulator([]string{os.Args[0]}, time.Minute)
 	roomtest.Must(t, err)
-	defer questions.Close()
-	defer input.Close()
-	asked := bufio.NewReader(questions)
-	c := &child{limit: time.Minute, input: input, lines: make(chan string)}
-	p := pictured{&simulator{child: c, description: description{Observation: ranges{{0, 8}}, Goal: ranges{{0, 12}, {-3, 9}}}}}
-	asks := make(chan string, 2)
-	go func() {
-		for _, answer := range []string{`{"observation": [6], "achieved": [12, 0]}`, "{}"} {
-			question, _ := asked.ReadString('\n')
-			asks <- question
-			c.lines <- answer
-		}
-	}()
-	observation, goal, there := p.StateAt(12, 0)
-	if !there || p.err != nil {
-		t.Fatalf("a state is there %v, error %v", there, p.err)
-	}
-	roomtest.Equal(t, "the observation 6 of 0 to 8, scaled", []float64{0.5}, observation)
-	roomtest.Equal(t, "the goal 12, 0, scaled", []float64{1, -0.5}, goal)
-	if _, _, there := p.StateAt(1, 1); there || p.err != nil {
-		t.Errorf("a state is there where the child answers {}, or error %v", p.err)
-	}
-	roomtest.Equal(t, "the question", `{"place":[12,0]}`+"\n", <-asks)
+	t.Cleanup(s.child.close)
+	p := pictured{s}
+	observation, goal, there := p.StateAt(0.5, 0.1)
+	roomtest.Equal(t, "a state is there", true, there)
+	roomtest.Equal(t, "the observation 0.5, 0.1, scaled", []float64{0.5, 0.5}, observation)
+	roomtest.Equal(t, "the goal 0.5 of 0 to 2, scaled", []float64{-0.5}, goal)
+	_, _, there = p.StateAt(2, 0)
+	roomtest.Equal(t, "a state is beyond the track", false, there)
+	roomtest.Must(t, p.err)
 }
 
 // The tolerance is a distance in the unit of the child, whatever the ranges of its goals are.
