@@ -317,27 +317,30 @@ type tensor struct {
 
 // tensors returns the policy, and each critic with its head.
 func (a *agent) tensors() (all []tensor) {
-	add := func(name string, layer [][]float32, from, to int) { // of its outputs
-		biases := len(layer) - 1
-		var weights []float32
-		for j := from; j < to; j++ {
-			for _, row := range layer[:biases] {
-				weights = append(weights, row[j])
-			}
-		}
-		all = append(all, tensor{name + ".weight", weights}, tensor{name + ".bias", layer[biases][from:to]})
-	}
 	for l, layer := range a.policy.net {
-		add(fmt.Sprint("policy.", l), layer, 0, len(layer[0]))
+		all = append(all, outputs(fmt.Sprint("policy.", l), layer, 0, len(layer[0]))...)
 	}
 	for i, c := range a.pun {
 		for l, layer := range c.net[:a.layers] {
-			add(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))
+			all = append(all, outputs(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))...)
 		}
-		add(fmt.Sprintf("critic.%d.%d", i, a.layers), c.net[a.layers], 0, 1)
-		add(fmt.Sprint("head.", i), c.net[a.layers], 1, 3)
+		last := c.net[a.layers]
+		all = append(all, outputs(fmt.Sprintf("critic.%d.%d", i, a.layers), last, 0, 1)...)
+		all = append(all, outputs(fmt.Sprint("head.", i), last, 1, 3)...)
 	}
 	return all
+}
+
+// outputs returns the weights and the biases of some outputs of a layer.
+func outputs(name string, layer [][]float32, from, to int) []tensor {
+	biases := len(layer) - 1
+	weights := tensor{name: name + ".weight"}
+	for j := from; j < to; j++ {
+		for _, row := range layer[:biases] {
+			weights.numbers = append(weights.numbers, row[j])
+		}
+	}
+	return []tensor{weights, {name + ".bias", layer[biases][from:to]}}
 }
 
 func (tr *training) count(branch string, taken bool) {
