@@ -166,29 +166,20 @@ func TestBest(t *testing.T) {
 		best.Step, 100*best.Success))
 }
 
-// TestSolved holds the steps in the record of a run that was solved to its log, where 0.4
+// TestSolved holds the steps in the record of a run that was solved to its curve, where 0.4
 // and 0.45 come before a half. Past its solution a run ends at its budget.
 func TestSolved(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "near.txt", "SG\n")
 	has(t, mustRun(t, near+"-seed 6 -steps 3000 -out run"), " ended at the goal; so did ")
-	half, solved := 0, 0
-	for row := range strings.Lines(roomtest.Read(t, "run", lab.LogFile)) {
-		var step int
-		var success float64
-		fmt.Sscanf(row, "%d,%g,", &step, &success) // not in the header
-		if success >= 0.5 && half == 0 {
-			half = step
-		}
-		if success == 1 && solved == 0 {
-			solved = step
-		}
-	}
 	r := recordOf(t, "run")
 	o := r.Outcome
-	if r.State != lab.Solved || half == 0 || o.HalfAt != half || o.SolvedAt != solved || o.Steps != solved {
-		t.Errorf("%s, %+v; the log has half at %d, solved at %d", r.State, o, half, solved)
-	}
+	half := slices.IndexFunc(r.Curve, func(e qta.Evaluation) bool { return e.Success >= 0.5 })
+	solved := r.Curve[len(r.Curve)-1].Step
+	equal(t, "the state", lab.Solved, r.State)
+	equal(t, "the step of the first half", r.Curve[half].Step, o.HalfAt)
+	equal(t, "the step of the first 1", solved, o.SolvedAt)
+	equal(t, "the steps", solved, o.Steps)
 	detail := fmt.Sprintf("solved at step %d; %s of 200 more rollouts", solved, o.HeldOutPercent())
 	has(t, mustRun(t, "status run"), detail)
 	roomtest.Write(t, "s.txt", near+"-seed 6 -steps 4000 -out run\n")
@@ -217,12 +208,15 @@ func TestNumericFailure(t *testing.T) {
 		"-steps 2000 -checkpoint 10 -out run")
 	r, err := lab.Open("run")
 	must(t, err)
-	named := regexp.MustCompile(`^qta: step \d+: (?:policy|critics|predictive heads): NaN is not finite`).MatchString(got.errors)
-	kept := fmt.Sprintf("; the save from step %d is kept in run\n", r.Agent.Steps())
 	record := recordOf(t, "run")
-	if got.code != exitNumeric || !named || !strings.HasSuffix(got.errors, kept) || r.Agent.Steps() < 30 ||
-		record.State != lab.Failed || !strings.Contains(got.errors, record.Outcome.Message) || !record.Ended() {
-		t.Errorf("%+v, record %+v, want %q", got, record, kept)
+	message := record.Outcome.Message
+	equal(t, "the exit code", exitNumeric, got.code)
+	equal(t, "the state", lab.Failed, record.State)
+	kept := fmt.Sprintf("; the save from step %d is kept in run\n", r.Agent.Steps())
+	equal(t, "what it says", "qta: "+message+kept, got.errors)
+	named := regexp.MustCompile(`^step \d+: (?:policy|critics|predictive heads): NaN is not finite`)
+	if !named.MatchString(message) || r.Agent.Steps() < 30 {
+		t.Errorf("a run that is saved after %d steps says %q", r.Agent.Steps(), message)
 	}
 	if code := exitCode(&qta.EnvError{}); code != exitNumeric { // which no maze is
 		t.Errorf("a broken environment: exit code %d", code)
