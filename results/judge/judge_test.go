@@ -80,9 +80,11 @@ func TestFront(t *testing.T) {
 }
 
 // ratioAbout returns the ratio in a row of the table of departures.
-func (r evidence) ratioAbout(about string) string {
-	rows := r.worth()
-	return rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == about })].Ratio
+func (r evidence) ratioAbout(about string) string { return rowAbout(r.worth(), about).Ratio }
+
+// rowAbout returns a row of the table of departures.
+func rowAbout(rows []comparison, about string) comparison {
+	return rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == about })]
 }
 
 // older gives runs an older version, and returns them.
@@ -170,8 +172,7 @@ func TestWorth(t *testing.T) {
 			"1.95 (1.77 to 2.16) | matters: more steps | 6x5 3 / 3"},
 		{"The joint loss (D29)", "many QTA 6x5 20 21 22", " | no runs | "},
 	} {
-		rows := finding(report.New(madeup.Collect(solved(test.runs)...))).Worth
-		c := rows[slices.IndexFunc(rows, func(c comparison) bool { return c.About == test.about })]
+		c := rowAbout(finding(report.New(madeup.Collect(solved(test.runs)...))).Worth, test.about)
 		got := c.Ratio + " | " + c.Verdict + " | " + c.Seeds
 		roomtest.Equal(t, test.about+" of "+test.runs, test.want, got)
 	}
@@ -191,18 +192,8 @@ func TestSameVersion(t *testing.T) {
 	newest := coded("fused 1", solved("quick QTA 6x5 10 10 11")[0])
 	method := coded("fused 2", older(solved("quick ensembles 6x5 40 41 42")[0]))
 	same := coded("fused 3", older(solved("quick QTA 6x5 20 21 22")[0]))
-	for _, test := range []struct {
-		runs [][]*lab.Record
-		want string
-	}{
-		{[][]*lab.Record{newest, method, same}, "1.95 (1.77 to 2.16)"},
-		{[][]*lab.Record{newest, method}, "3.97 (3.53 to 4.46)"},
-	} {
-		rows := finding(report.New(madeup.Collect(test.runs...))).Ratios
-		if len(rows) != 1 || rows[0].Ours != test.want {
-			t.Errorf("%d rows %+v, want one with %s", len(rows), rows, test.want)
-		}
-	}
+	roomtest.Equal(t, "beside the same version", "1.95 (1.77 to 2.16)", onlyRatio(t, newest, method, same).Ours)
+	roomtest.Equal(t, "beside the newest", "3.97 (3.53 to 4.46)", onlyRatio(t, newest, method).Ours)
 }
 
 // TestPrograms counts the runs of each version, of which one group can have several.
@@ -210,11 +201,18 @@ func TestPrograms(t *testing.T) {
 	qta1 := coded("fused 1", solved("quick QTA 6x5 20 21 22")[0])
 	older(qta1[:1])
 	method := coded("fused 2", solved("quick ensembles 6x5 40 41 42")[0])
-	rows := finding(report.New(madeup.Collect(qta1, method))).Ratios
 	want := fmt.Sprintf("3 deep ensembles (quick) of %[1]s, 1 QTA (quick) of 0.0.1, 2 QTA (quick) of %[1]s; 6x5", qta.Version)
-	if len(rows) != 1 || rows[0].Runs != want {
-		t.Errorf("rows %+v, want one with %q", rows, want)
+	roomtest.Equal(t, "the runs", want, onlyRatio(t, qta1, method).Runs)
+}
+
+// onlyRatio returns the one ratio that runs give.
+func onlyRatio(t *testing.T, runs ...[]*lab.Record) onMaze {
+	t.Helper()
+	rows := finding(report.New(madeup.Collect(runs...))).Ratios
+	if len(rows) != 1 {
+		t.Fatalf("%d rows %+v, want one", len(rows), rows)
 	}
+	return rows[0]
 }
 
 // TestLooksOfReport measures the page in a browser: at the widths of a telephone and
