@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -249,11 +248,6 @@ func TestCharts(t *testing.T) {
 	v.Record.Curve = Curve{{Step: 1000, Success: 2, GoalsSet: 50, GoalsReached: 20, CriticLoss: 200, PredictiveLoss: 300}}
 	for i, most := range []string{">2<", ">50<", ">200<", ">300<"} {
 		has(t, string(v.charts()[i].Drawing.File()), most)
-	}
-	// 50 of 50 is at the upper end of 150 pixels, 20 at 3/5 of the way down.
-	goals := regexp.MustCompile(`class="f[01]" d="M[\d.]+ ([\d.]+)m`).FindAllStringSubmatch(string(v.charts()[1].Drawing.File()), 2)
-	if set, reached := goals[0][1], goals[1][1]; set != "26" || reached != "116" {
-		t.Errorf("goals set are drawn at %s, those reached at %s", set, reached)
 	}
 	files, err := v.files()
 	must(t, err)

@@ -87,12 +87,16 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// The axes of a plot hold all points. Its picture is XML, whatever the names are and even if
-// there are no points.
+// The axes of a plot hold all points, the largest at the upper right. Its picture is XML,
+// whatever the names are and even if there are no points.
 func TestPlot(t *testing.T) {
 	p := &Plot{Title: "a & b", Series: []Series{{Name: "<set>", Points: []Point{{X: 9, Y: -500}, {X: 19, Y: 15500}}}}}
 	at := p.plane()
 	roomtest.Equal(t, "the axes", []float64{0, 19, -500, 15500}, []float64{at.x0, at.x1, at.y0, at.y1})
+	at.box = box{right: 300, bottom: 180}
+	if largest := at.at(19, 15500); largest != (point{300, 0}) {
+		t.Errorf("the largest point is drawn at %v", largest)
+	}
 	for _, p := range []*Plot{p, {}} {
 		p.Width = 300
 		p.Height = 180
