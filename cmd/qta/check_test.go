@@ -19,8 +19,7 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("%d cases, error %v", len(cases), err)
 	}
 	has(t, mustRun(t, "check"), "TDTarget, td-target.json: apart by at most 2e-05", `"M=[2, 0]" holds within `,
-		"adam.step, adam.json: ", "replay.relabel, her.json: ", "futureStep, her-future.json: ",
-		"generalLearner.update, update.json: ", fmt.Sprintf("\n%d of %[1]d cases hold.\n", len(cases)))
+		fmt.Sprintf("\n%d of %[1]d cases hold.\n", len(cases)))
 	for i, formula := range formulas {
 		one := mustRun(t, fmt.Sprintf("check %d", i+1))
 		has(t, one, fmt.Sprintf("Equation %d: %s\n", i+1, formula), "difference")

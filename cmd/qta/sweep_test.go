@@ -131,8 +131,9 @@ func same(t *testing.T, a, b string) {
 }
 
 // A cell whose record cannot be written has failed, and says why; given again, the sweep
-// writes the record.
-func TestSweepUnrecorded(t *testing.T) {
+// writes the record. All steps of a failed cell are left, because its save may be from an
+// earlier step than its record.
+func TestSweepFailed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 1, "-steps 20")
 	mustRun(t, "sweep s.txt -out runs")
@@ -141,21 +142,13 @@ func TestSweepUnrecorded(t *testing.T) {
 	roomtest.Write(t, filepath.Join(record, "in the way"), "")
 	got := invoke(t, "sweep s.txt -out runs")
 	equal(t, "the exit code", exitFailure, got.code)
-	roomtest.Has(t, got.errors, "it has ended, but run.json does not say so; warning: ", "run.json cannot be written")
+	has(t, got.errors, "it has ended, but run.json does not say so; warning: ", "run.json cannot be written")
 	os.RemoveAll(record)
-	roomtest.Has(t, mustRun(t, "sweep s.txt -out runs"), "All 1 cell done")
-	recordOf(t, filepath.Join("runs", "seed1"))
-}
+	has(t, mustRun(t, "sweep s.txt -out runs"), "All 1 cell done")
 
-// All steps of a failed cell are left, because its save may be from an earlier step than its
-// record.
-func TestSweepFailed(t *testing.T) {
-	t.Chdir(t.TempDir())
-	tinySweep(t, "s.txt", 1, "-steps 20")
-	mustRun(t, "sweep s.txt -out runs")
-	r := recordOf(t, "runs/seed1")
+	r := recordOf(t, filepath.Join("runs", "seed1"))
 	r.State = lab.Failed
-	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, string(r.Encode()))
+	roomtest.Write(t, record, string(r.Encode()))
 	has(t, mustRun(t, "sweep s.txt -dry-run -out runs"), "0     seed1      failed  20\n")
 }
 
