@@ -467,9 +467,8 @@ func TestTooFew(t *testing.T) {
 		o.Params = with(tiny(), change)
 		h := hear(&o)
 		train(t, o)
-		if h.warned != want || !strings.Contains(h.said, want+"; see \"When it does not learn") {
-			t.Errorf("it warns %q and says %q, want %q", h.warned, h.said, want)
-		}
+		equal(t, "it warns with "+change, want, h.warned)
+		has(t, h.said, want+"; see \"When it does not learn")
 	}
 	o := newRun(t)
 	o.Params.InitialSteps = 200

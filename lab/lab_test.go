@@ -239,9 +239,8 @@ func TestInstances(t *testing.T) {
 		o.Steps = 20
 		err := Train(t.Context(), training, env(), o)
 		_, input := errors.AsType[InputError](err)
-		if input != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		has(t, fmt.Sprint(err), want)
+		equal(t, fmt.Sprintf("it is refused: %v", err), want != "", input)
 	}
 }
 
@@ -267,9 +266,8 @@ func TestUnfitEnvironment(t *testing.T) {
 	for _, o.Unchecked = range []bool{false, true} {
 		err := Train(t.Context(), alter(t, 0.35, 1, 1, 5), alter(t, 0.35, 1, 1, 5), o)
 		_, input := errors.AsType[InputError](err)
-		begun := exists(filepath.Join(o.Dir, AgentFile))
-		if err == nil || !strings.Contains(err.Error(), "Step returned reward ") || input == o.Unchecked || begun != o.Unchecked {
-			t.Errorf("unchecked is %v: error %v", o.Unchecked, err)
-		}
+		has(t, fmt.Sprint(err), "Step returned reward ")
+		equal(t, "it is refused", !o.Unchecked, input)
+		equal(t, "a run is begun", o.Unchecked, exists(filepath.Join(o.Dir, AgentFile)))
 	}
 }

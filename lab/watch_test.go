@@ -122,9 +122,8 @@ func TestUntrained(t *testing.T) {
 		trainIn(t, o, func() qta.Env { return alter(t, radius, 1, 1, 0) })
 		warns := strings.Contains(h.warned, "the untrained policy solves 2 of 2 rollouts, so there is nothing to learn")
 		says := strings.Contains(h.said, "The untrained policy solved 2 of 2 rollouts: nothing was learned.")
-		if warns != want || says != want {
-			t.Errorf("with a radius of %v it warns %q and says %q", radius, h.warned, h.said)
-		}
+		equal(t, fmt.Sprintf("with a radius of %v it warns", radius), want, warns)
+		equal(t, fmt.Sprintf("with a radius of %v it says so", radius), want, says)
 	}
 }
 

@@ -51,9 +51,8 @@ func TestCheckVectors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "folder/x.json", vectors(","+vector("max for min", "0.5")))
 	got := invoke(t, "check -vectors folder")
-	if got.code != exitFailure || got.errors != "qta: -vectors folder: 1 of 2 cases do not hold\n" {
-		t.Errorf("exit code %d, stderr %q", got.code, got.errors)
-	}
+	equal(t, "the exit code", exitFailure, got.code)
+	equal(t, "the error", "qta: -vectors folder: 1 of 2 cases do not hold\n", got.errors)
 	has(t, got.out, `"max for min" DOES NOT HOLD: out.y[0]: the file has 0.5, package qta gives -0.5;`)
 	has(t, got.out, "\n1 of 2 cases hold.\n")
 }

@@ -121,9 +121,10 @@ func TestTrain(t *testing.T) {
 	has(t, mustRun(t, tiny+" -steps 40 -threads 3 -out three"), "kernel, 3 threads; files in three\n")
 	has(t, mustRun(t, args), "The run in run is done: ", "\nOpen run/report.html\n")
 	mustRun(t, tiny+" -steps 60 -out run")
-	if r := recordOf(t, "run"); r.Outcome.Steps != 60 || r.State != lab.Finished || len(r.Curve) != 8 {
-		t.Errorf("continued: %+v", r)
-	}
+	r := recordOf(t, "run")
+	equal(t, "the steps of a continued run", 60, r.Outcome.Steps)
+	equal(t, "its state", lab.Finished, r.State)
+	equal(t, "its evaluations", 8, len(r.Curve))
 }
 
 // near are flags of runs that are soon solved.
@@ -195,9 +196,9 @@ func TestSolved(t *testing.T) {
 	has(t, mustRun(t, near+more+" -stop never"), " ended at the goal; at the run's end so did ")
 	os.Remove(filepath.Join("run", lab.RecordFile)) // made again without -stop never
 	mustRun(t, near+more)
-	if r := recordOf(t, "run"); r.State != lab.Finished || r.Limits.Stop != lab.StopNever {
-		t.Errorf("past its solution: %+v", r)
-	}
+	r = recordOf(t, "run")
+	equal(t, "the state past its solution", lab.Finished, r.State)
+	equal(t, "where it stops", lab.StopNever, r.Limits.Stop)
 }
 
 // TestNumericFailure lets a learning rate at the end of its range ruin a run: its
@@ -329,16 +330,14 @@ func TestFullOutput(t *testing.T) {
 			if cause == syscall.EPIPE {
 				want = ""
 			}
-			if code != exitFailure || stderr.String() != want {
-				t.Errorf("qta %s: exit code %d, stderr %q, want %d and %q", args, code, stderr.String(), exitFailure, want)
-			}
+			equal(t, "the exit code of qta "+args, exitFailure, code)
+			equal(t, "the error of qta "+args, want, stderr.String())
 		}
 	}
 	var stderr bytes.Buffer
 	code := run(t.Context(), strings.Fields(tiny+" -steps 100000 -out long"), &full{600, syscall.ENOSPC}, &stderr)
-	if r := recordOf(t, "long"); code != exitFailure || r.State != lab.Stopped {
-		t.Errorf("a run: exit code %d, state %s", code, r.State)
-	}
+	equal(t, "the exit code of a run", exitFailure, code)
+	equal(t, "the state of a run", lab.Stopped, recordOf(t, "long").State)
 	has(t, stderr.String(), "all that was running is saved")
 }
 

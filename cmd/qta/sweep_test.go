@@ -210,10 +210,8 @@ func TestSweep(t *testing.T) {
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
 	must(t, os.RemoveAll("runs/seed2"))
 	r := invoke(t, sweep)
-	want := "qta: 2 of 4 cells failed and 2 ended; the first failure: line "
-	if r.code != exitFailure || !strings.HasPrefix(r.errors, want) || !strings.Contains(r.errors, "holds another run") {
-		t.Errorf("exit code %d, stderr %q, want %q", r.code, r.errors, want)
-	}
+	equal(t, "the exit code", exitFailure, r.code)
+	has(t, r.errors, "qta: 2 of 4 cells failed and 2 ended; the first failure: line ", "holds another run")
 }
 
 // begun waits until a run has a step.
@@ -268,9 +266,8 @@ func TestStatus(t *testing.T) {
 		has(t, mustRun(t, "status "+named), "runs/seed1  running  at step ", "\n1 running\n")
 	}
 	r := invoke(t, "sweep s.txt -index 0")
-	if r.code != exitUnfinished || r.errors != "qta: another process is using runs/seed1\n" || r.out != "" {
-		t.Errorf("%+v", r)
-	}
+	equal(t, "the exit code of a sweep of it", exitUnfinished, r.code)
+	equal(t, "what the sweep says", "qta: another process is using runs/seed1\n", r.errors+r.out)
 	c.Process.Kill()
 	c.Wait()
 	has(t, mustRun(t, "status runs"), "runs/seed1  killed  at step ", "\n1 killed\n")

@@ -63,8 +63,8 @@ func TestBadFile(t *testing.T) {
 		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
 	} {
 		err := BadFile(test.err, "file: %w", test.err)
-		if _, input := errors.AsType[InputError](err); input != test.input || err.Error() != "file: "+test.err.Error() {
-			t.Errorf("%v: %q, bad input %t, want %t", test.err, err, input, test.input)
-		}
+		_, input := errors.AsType[InputError](err)
+		roomtest.Equal(t, fmt.Sprintf("%v is bad input", test.err), test.input, input)
+		roomtest.Equal(t, "the text", "file: "+test.err.Error(), err.Error())
 	}
 }
