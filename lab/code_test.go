@@ -41,9 +41,9 @@ func TestCodesOfSets(t *testing.T) {
 	for _, p := range qta.Presets() {
 		sets[Code(p.Params)] += p.Name + " "
 	}
-	if got := sets[Code(qta.Paper())]; got != "paper quick small " || len(sets) != len(qta.Presets())-2 || sets[""] != "" {
-		t.Errorf("the sets of each code are %v", sets)
-	}
+	equal(t, "the sets with the code of paper", "paper quick small ", sets[Code(qta.Paper())])
+	equal(t, "the number of codes", len(qta.Presets())-2, len(sets))
+	equal(t, "the sets without a code", "", sets[""])
 }
 
 // TestChangedCode changes the module and gives a command again: with a comment and a new

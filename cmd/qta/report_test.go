@@ -22,8 +22,7 @@ func TestLists(t *testing.T) {
 		{"authors", "0.5.0"}, {"paper", "0.5.0"}, {"section4", "0.5.0"}, {"0.6.0", "0.6.0"}, {"0.7.0", "0.7.0"},
 		{"0.7.0-decides", "0.7.0"}, {stageThree, "0.6.0"},
 	} {
-		name, version := list.name, list.version
-		cells, err := parseSweep(roomtest.Read(t, name+".txt"), filepath.Join("runs", name))
+		cells, err := parseSweep(roomtest.Read(t, list.name+".txt"), filepath.Join("runs", list.name))
 		for _, c := range cells {
 			r, missing := lab.ReadRecord(c.out + ".json")
 			if errors.Is(missing, fs.ErrNotExist) {
@@ -31,16 +30,16 @@ func TestLists(t *testing.T) {
 			}
 			limits := lab.Limits{Steps: *c.steps, Stop: c.stop}
 			id := c.id
-			id.Version = version
-			if version != qta.Version && name != stageThree && id.Params.Candidates == qta.Paper().Candidates {
+			id.Version = list.version
+			if list.version != qta.Version && list.name != stageThree && id.Params.Candidates == qta.Paper().Candidates {
 				id.Params.Candidates = 1000 // until 0.6.0
 			}
 			if missing != nil || r.Limits != limits || len(r.Run.Differences(id)) > 0 {
-				t.Errorf("%s, line %d: %v, %+v", name, c.line, missing, r)
+				t.Errorf("%s, line %d: %v, %+v", list.name, c.line, missing, r)
 			}
 		}
 		if err != nil || len(cells) == 0 {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", list.name, err)
 		}
 	}
 }
@@ -53,9 +52,9 @@ func TestNames(t *testing.T) {
 	roomtest.Write(t, odd+".txt", "SG\n")
 	for _, args := range []string{"-maze " + odd + ".txt", "maze " + odd + ".txt", "-params " + odd + ".json"} {
 		got := invoke(t, args)
-		if has(t, got.errors, "rename it"); got.code != exitInput || words.Text(got.errors) != got.errors {
-			t.Errorf("qta %s: %+v", args, got)
-		}
+		has(t, got.errors, "rename it")
+		equal(t, "the exit code of qta "+words.Text(args), exitInput, got.code)
+		equal(t, "the error", words.Text(got.errors), got.errors)
 	}
 	roomtest.Write(t, "s.txt", tiny+" -steps 20 -out "+odd)
 	var texts []string

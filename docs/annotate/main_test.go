@@ -86,10 +86,12 @@ func TestWorked(t *testing.T) {
 		t.Errorf("%d equations are worked through, want 8", len(worked))
 	}
 	for _, m := range worked {
-		result, named, working := m[1], m[2], m[3]
+		result := m[1]
+		named := m[2]
+		working := m[3]
 		source := regexp.MustCompile(`With ((\S+\.json), case ".*")\.`).FindStringSubmatch(working)
-		used, file := source[1], source[2]
-		if !strings.HasSuffix(named, used) {
+		file := source[2]
+		if used := source[1]; !strings.HasSuffix(named, used) {
 			t.Errorf("numbers are said to be of %s, and worked through with %s", named, used)
 		}
 		golden := rounded(read(t, path.Join(goldenDir, file)), 9) // all numbers in the file
@@ -119,7 +121,8 @@ func rounded(text string, digits int) (all []string) {
 // TestLinks follows the links of the pages.
 func TestLinks(t *testing.T) {
 	for _, name := range []string{pageFile, formulasFile, readingsFile} {
-		page, anchors := read(t, name), map[string]int{}
+		page := read(t, name)
+		anchors := map[string]int{}
 		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 			anchors[m[1]]++
 			if anchors[m[1]] > 1 {
