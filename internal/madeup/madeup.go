@@ -4,6 +4,7 @@ package madeup
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"qta"
 	"qta/internal/paper"
@@ -48,6 +49,43 @@ func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.R
 		all = append(all, y)
 	}
 	return Curves(p, m, maze, all...)
+}
+
+// Groups makes up runs from a text such as "quick PER 4x5 20 -21, paper Batch=256 QTA 6x5 60,
+// mega own 4x5 80". Here the first two runs have the set quick, the method PER and the maze 4x5.
+// One was solved after 20 thousand steps, and the other was not within 21. The next run has the
+// set paper with batches of 256, and the last one has the set mega, which is of one method only.
+func Groups(text string) (runs [][]*lab.Record) {
+	methods := map[string]paper.Method{
+		"QTA":       paper.QTA,
+		"PER":       paper.PER,
+		"TD":        paper.TD,
+		"HER":       paper.HER,
+		"MEGA":      paper.MEGA,
+		"ensembles": paper.Ensemble,
+		"own":       {},
+	}
+	sets := map[string]qta.Params{}
+	for _, preset := range qta.Presets() {
+		sets[preset.Name] = preset.Params
+	}
+	for group := range strings.SplitSeq(text, ", ") {
+		words := strings.Fields(group)
+		k := slices.IndexFunc(words[1:], func(word string) bool { return !strings.Contains(word, "=") }) + 1
+		set, inSets := sets[words[0]]
+		method, inMethods := methods[words[k]]
+		if !inSets || !inMethods {
+			panic("no such set or method: " + group)
+		}
+		var thousands []int
+		for _, word := range words[k+2:] {
+			n, _ := strconv.Atoi(word)
+			thousands = append(thousands, n)
+		}
+		changed := paper.Method{Set: words[1:k]}.Apply(set)
+		runs = append(runs, Steps(changed, method, words[k+1], thousands...))
+	}
+	return runs
 }
 
 // On makes up runs that went on to the end of their budgets, solved or not. A budget is

@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 	solved[0].Outcome.FoundAt = 0
 	share := 0.985
 	solved[0].Outcome.HeldOut = &share
-	unsolved := madeup.Steps(qta.MEGA(), paper.Method{}, "1U5", -2)
+	unsolved := madeup.Groups("mega own 1U5 -2")[0]
 	unsolved[0].Path = "runs, of \"May\""
 	unsolved[0].Run.Code = "fused 1"
 	unsolved[0].Outcome.Steps = 2500 // 500 after its last evaluation
@@ -112,14 +112,14 @@ runs/3,quick,a drone,,QTA,3,solved,5000,700,5000,5000,,5000,VERSION,,c0ffee,AVX2
 func TestPoints(t *testing.T) {
 	panel := paper.Figures()[0].Panels[0]
 	// -150 is a run that was not solved within 150 thousand steps.
-	r := of(madeup.Steps(qta.Quick(), paper.MEGA, "4x5", 20, 30, -150), madeup.Steps(qta.Quick(), paper.MEGA, "6x5", 40, 60))
+	r := of(madeup.Groups("quick MEGA 4x5 20 30 -150, quick MEGA 6x5 40 60")...)
 	near := cmpopts.EquateApprox(0, 0.01)
 	ours := []draw.Mean{
 		{X: 9, Y: 66.667, Each: []float64{20, 30}, Bounds: []float64{150}},
 		{X: 13, Y: 50, Each: []float64{40, 60}},
 	}
 	equal(t, "ours", ours, r.ourLine(Quick, paper.MEGA, panel, 1).Means, near)
-	fewMazes := of(quick(5), madeup.Steps(qta.Quick(), paper.QTA, "6x5", 6), madeup.Steps(qta.Quick(), paper.QTA, "9x5", 9))
+	fewMazes := of(madeup.Groups("quick QTA 4x5 5, quick QTA 6x5 6, quick QTA 9x5 9")...)
 	var gaps []bool
 	for _, m := range fewMazes.ourLine(Quick, paper.QTA, panel, 0).Means {
 		gaps = append(gaps, m.Gap)
@@ -136,22 +136,22 @@ func TestPoints(t *testing.T) {
 
 // TestFigures draws those of the paper's figures that the runs are about.
 func TestFigures(t *testing.T) {
-	full := madeup.Steps(qta.Paper(), paper.QTA, "4x5", 5)
 	for _, test := range []struct {
 		what string
 		runs groups
 		want []string
 	}{
 		{"QTA", groups{quick(5)}, []string{"Figure 2, left: M-mazes."}},
-		{"square waves", groups{madeup.Steps(qta.Paper(), paper.QTA, "1U5", 5)}, []string{"Figure 2, right: square-wave mazes."}},
+		{"square waves", madeup.Groups("paper QTA 1U5 5"), []string{"Figure 2, right: square-wave mazes."}},
 		{"a map of its own", groups{changed(5, func(id *lab.Identity) { id.Map = []string{"SG"} })}, nil},
-		{"other parameters", groups{madeup.Steps(qta.Small(), paper.QTA, "4x5", 5)}, nil},
-		{"another replay", groups{full, madeup.Steps(qta.Paper(), paper.PER, "4x5", 5)},
+		{"other parameters", madeup.Groups("small QTA 4x5 5"), nil},
+		{"another replay", madeup.Groups("paper QTA 4x5 5, paper PER 4x5 5"),
 			[]string{"Figure 2, left: M-mazes.", "Figure 3, left: replay by uncertainty."}},
-		{"ensembles with the set paper, which is not that of bootstrapped critics", groups{full, madeup.Steps(qta.Paper(), paper.Ensemble, "4x5", 5)},
+		{"ensembles with the set paper, which is not that of bootstrapped critics",
+			madeup.Groups("paper QTA 4x5 5, paper ensembles 4x5 5"),
 			[]string{"Figure 2, left: M-mazes.", "Figure 6, right: critic ensembles."}},
-		{"ensembles with the set paper, and more with quick on mazes that Figure 6 lacks", groups{
-			madeup.Steps(qta.Paper(), paper.Ensemble, "4x5", 5), madeup.Steps(qta.Quick(), paper.Ensemble, "1U5", 5)},
+		{"ensembles with the set paper, and more with quick on mazes that Figure 6 lacks",
+			madeup.Groups("paper ensembles 4x5 5, quick ensembles 1U5 5"),
 			[]string{"Figure 6, right: critic ensembles."}},
 		{"noise without QTA", groups{madeup.On(paper.Noise5, "8x5", []float64{0, 1})}, nil},
 		{"noise", groups{madeup.On(paper.Noise5, "8x5", []float64{0, 1}), madeup.On(paper.QTA, "8x5", []float64{0, 1})}, []string{
@@ -261,19 +261,11 @@ func TestNewest(t *testing.T) {
 // TestOrder checks that rows are sorted by set, then by maze, then by method. The paper's
 // M-mazes come first, by length, then its square waves, then other mazes.
 func TestOrder(t *testing.T) {
-	made := func(p qta.Params, m paper.Method, mazes ...string) (runs []*lab.Record) {
-		for _, maze := range mazes {
-			runs = append(runs, madeup.Steps(p, m, maze, 1)...)
-		}
-		return runs
-	}
-	few := qta.Quick()
-	few.Batch = 64
-	often := made(qta.Quick(), paper.QTA, "4x5")
+	often := quick(1)
 	often[0].Run.EvalEvery = 500
-	r := of(often, made(few, paper.QTA, "4x5"), made(qta.Paper(), paper.QTA, "4x5"), made(qta.Quick(), paper.HER, "10x5", "1U5"),
-		made(qta.Quick(), paper.QTA, "7U5", "3x5", "10x5", "2U5", "4x5", "1U5"), made(qta.Paper(), paper.TD, "6x5"),
-		made(qta.Quick(), paper.MEGA, "4x5"), made(qta.Small(), paper.QTA, "4x5"))
+	r := of(append(madeup.Groups("quick Batch=64 QTA 4x5 1, paper QTA 4x5 1, quick HER 10x5 1, quick HER 1U5 1, "+
+		"quick QTA 7U5 1, quick QTA 3x5 1, quick QTA 10x5 1, quick QTA 2U5 1, quick QTA 4x5 1, quick QTA 1U5 1, "+
+		"paper TD 6x5 1, quick MEGA 4x5 1, small QTA 4x5 1"), often)...)
 	want := strings.Split(`paper, 4x5, QTA
 paper, 6x5, QTA + TD-PER
 quick, 4x5, QTA
@@ -337,7 +329,7 @@ func TestUnmoved(t *testing.T) {
 			t.Errorf("%s computes %s, and its runs without a code %s: it has moved", name, now, unmoved[name])
 		}
 	}
-	runs := madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20, 30, 40)
+	runs := madeup.Groups("mega own 4x5 20 30 40")[0]
 	runs[1].Run.Version = "0.1.0"
 	runs[2].Run.Code = unmoved["mega"]
 	equal(t, "old and new", []string{"mega | 4x5 | MEGA | now | [20000 30000 40000]"}, rows(of(runs)))
@@ -347,31 +339,31 @@ func TestUnmoved(t *testing.T) {
 // step 51, and VDS's at the end of the first episode.
 func TestUntrained(t *testing.T) {
 	for _, test := range []struct {
-		params qta.Params
-		steps  int
-		want   bool
-	}{{qta.Quick(), 50, true}, {qta.Quick(), 51, false}, {qta.VDS(), 49, true}, {qta.VDS(), 50, false}} {
-		runs := madeup.Steps(test.params, paper.Method{}, "4x5", -1)
+		set   string
+		steps int
+		want  bool
+	}{{"quick", 50, true}, {"quick", 51, false}, {"vds", 49, true}, {"vds", 50, false}} {
+		runs := madeup.Groups(test.set + " own 4x5 -1")[0]
 		runs[0].Outcome.Steps = test.steps
 		g := of(runs).Groups[0]
 		marked := g.Untrained == 1 && strings.Contains(g.Each(), "untrained")
-		equal(t, fmt.Sprintf("%s marked after %d steps", g.Setting, test.steps), test.want, marked)
+		equal(t, fmt.Sprintf("%s marked after %d steps", test.set, test.steps), test.want, marked)
 	}
 }
 
 // TestPage holds the text of a page to testdata/page.txt. Its runs include odd ones, such as failed
 // runs: one whose numbers went wrong counts, and one that met a full disk does not.
 func TestPage(t *testing.T) {
-	failed := madeup.Steps(qta.MEGA(), paper.Method{}, "1U5", -90, -90)
+	failed := madeup.Groups("mega own 1U5 -90 -90")[0]
 	for i, message := range []string{"step 500: critic: NaN is not finite", "no space left on device"} {
 		failed[i].State = lab.Failed
 		failed[i].Outcome = lab.Outcome{Steps: 500, Message: message}
 	}
-	untrained := madeup.Steps(qta.Small(), paper.QTA, "4x5", -1)
+	untrained := madeup.Groups("small QTA 4x5 -1")[0]
 	untrained[0].Outcome = lab.Outcome{Steps: 40}
-	r := of(quick(6, 7, 8), running(), madeup.Steps(qta.MEGA(), paper.Method{}, "4x5", 20, 30, -150), failed,
+	r := of(quick(6, 7, 8), running(), madeup.Groups("mega own 4x5 20 30 -150")[0], failed,
 		madeup.On(paper.QTA, "8x5", []float64{0, 1, 0.5, 1, 0.9}), madeup.Growing("12x5", 1, 2),
-		madeup.On(paper.Noise5, "8x5", []float64{0, 1}), untrained, madeup.Steps(qta.VDS(), paper.Method{}, "1U5", 9))
+		madeup.On(paper.Noise5, "8x5", []float64{0, 1}), untrained, madeup.Groups("vds own 1U5 9")[0])
 	r.Skipped = []lab.Skip{{Path: "runs/<b>.json", Why: "odd"}}
 	page := string(r.HTML())
 	for _, never := range []string{"<script", "http://", "https://", "NaN<", "<b>"} {

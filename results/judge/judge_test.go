@@ -102,24 +102,24 @@ func TestAnswers(t *testing.T) {
 		runs [][]*lab.Record
 		want string
 	}{
-		{"unsolved", solved("paper QTA 4x5 15 -17, paper QTA 6x5 100"),
+		{"unsolved", madeup.Groups("paper QTA 4x5 15 -17, paper QTA 6x5 100"),
 			"solved 2 of 3 runs on 2 of the paper’s 17 mazes. Not always solved: 4x5 (1 of 2 runs in 17 thousand steps). " +
 				"It needed at least 4.05 (2.85 to 5.75) times the paper’s steps, in the geometric mean over these mazes, " +
 				"if an unsolved run counts with its budget. On 1 of them it has a single run."},
-		{"a changed parameter", solved("paper QTA 4x5 -17, slow QTA 4x5 5"),
+		{"a changed parameter", madeup.Groups("paper QTA 4x5 -17, paper PredictiveRate=0.0005 QTA 4x5 5"),
 			"Not counted, as a parameter was changed: 4x5 with PredictiveRate=0.0005 (1 of 1 run in 5 thousand steps)."},
-		{"a changed parameter of an older version", [][]*lab.Record{solved("paper QTA 14x5 -120")[0],
-			older(solved("slow QTA 14x5 -54")[0])},
+		{"a changed parameter of an older version", [][]*lab.Record{madeup.Groups("paper QTA 14x5 -120")[0],
+			older(madeup.Groups("paper PredictiveRate=0.0005 QTA 14x5 -54")[0])},
 			"14x5 with PredictiveRate=0.0005 of 0.0.1 (0 of 1 run in 54 thousand steps)."},
-		{"two versions", [][]*lab.Record{older(solved("paper QTA 4x5 15")[0]), solved("paper QTA 6x5 100")[0]},
+		{"two versions", [][]*lab.Record{older(madeup.Groups("paper QTA 4x5 15")[0]), madeup.Groups("paper QTA 6x5 100")[0]},
 			"(versions 0.0.1 and " + qta.Version + ") QTA solved 2 of 2 runs on 2 of the paper’s 17 mazes. It needed 3.93"},
-		{"HER, whose rule was made after its result", solved("paper HER 4x5 6 6 12"),
+		{"HER, whose rule was made after its result", madeup.Groups("paper HER 4x5 6 6 12"),
 			"The runs uphold 0, contradict 0, leave 0 undecided and do not judge 20."},
-		{"an effect that is not there", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
+		{"an effect that is not there", madeup.Groups("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
 			"Contradicted: “PUN is better than deep ensembles (ours lack it too)”."},
-		{"one look, which survives", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 60 61 62"),
+		{"one look, which survives", madeup.Groups("quick QTA 6x5 20 21 22, quick ensembles 6x5 60 61 62"),
 			"With Bonferroni’s correction for 1 judged claim, 1 of them still hold or are contradicted (ensembles)."},
-		{"a chance of 0.04, which does not survive two", solved("quick QTA 6x5 20 22 24, quick ensembles 6x5 25 27 29, quick PER 6x5 20 22 24"),
+		{"a chance of 0.04, which does not survive two", madeup.Groups("quick QTA 6x5 20 22 24, quick ensembles 6x5 25 27 29, quick PER 6x5 20 22 24"),
 			"The runs uphold 1, contradict 0, leave 1 undecided and do not judge 18. Each verdict is at 95 %. " +
 				"With Bonferroni’s correction for 2 judged claims, 0 of them still hold or are contradicted."},
 		{"signs of Figure 5 against the paper, whose chances survive", [][]*lab.Record{madeup.Growing("12x5", slices.Repeat([]float64{-1}, 12)...)},
@@ -127,9 +127,9 @@ func TestAnswers(t *testing.T) {
 		{"no collapse in twelve runs, whose chance survives", [][]*lab.Record{madeup.On(paper.QTA, "8x5", flat("1 1 1")...),
 			madeup.On(paper.Noise5, "8x5", flat("1 1 1 1 1 1 1 1 1 1 1 1")...)},
 			"correction for 2 judged claims, 1 of them still hold or are contradicted (collapse)."},
-		{"a size", solved("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
+		{"a size", madeup.Groups("quick QTA 6x5 20 21 22, quick ensembles 6x5 20 21 22"),
 			"For 1 of these claims the size of an effect is compared with the paper’s. It is compatible with it in 0, smaller in 1"},
-		{"other mazes", solved("paper QTA 3x5 4, paper QTA 6U5 9"), "No run here has"},
+		{"other mazes", madeup.Groups("paper QTA 3x5 4, paper QTA 6U5 9"), "No run here has"},
 	} {
 		found := finding(report.New(madeup.Collect(test.runs...)))
 		roomtest.Has(t, test.what+": "+string(found.markdown(table)), test.want)
@@ -146,7 +146,7 @@ func TestPages(t *testing.T) {
 		"| VDS fails to solve many environments. |  |  | not judged |")
 	roomtest.Has(t, string(found.page(r)), `<p class="answer">`+found.Answers[0]+"</p>")
 
-	found = finding(report.New(madeup.Collect(solved("paper QTA 1U5 20 21 22 20 21 22, mega own 1U5 60 -61")...)))
+	found = finding(report.New(madeup.Collect(madeup.Groups("paper QTA 1U5 20 21 22 20 21 22, mega own 1U5 60 -61")...)))
 	roomtest.Has(t, string(found.markdown(table)),
 		"| QTA needs significantly fewer steps than MEGA, on 1U5. | 3.28 times | ≥ 2.88 times (2.75 to 3.02) |")
 	roomtest.Has(t, string(found.markdown(details)),
@@ -159,20 +159,21 @@ func TestPages(t *testing.T) {
 // TestWorth holds the table of departures to made-up runs.
 func TestWorth(t *testing.T) {
 	for _, test := range []struct{ about, runs, want string }{
-		{"The goal in Equation 5 (D3)", "many QTA 4x5 20 21 22, deciding QTA 4x5 60 61 -62, many QTA 6x5 20 21 22, deciding QTA 6x5 40 41 42",
+		{"The goal in Equation 5 (D3)", "paper Batch=256 QTA 4x5 20 21 22, literal Batch=256 QTA 4x5 60 61 -62, " +
+			"paper Batch=256 QTA 6x5 20 21 22, literal Batch=256 QTA 6x5 40 41 42",
 			"≥ 2.38 (2.26 to 2.51) | matters: more steps | 4x5 2 of 3 solved / 3, 6x5 3 / 3"},
-		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 21 22, quick QTA 4x5 40 41 42", "0.51 (0.46 to 0.57) | matters: fewer steps | 4x5 3 / 3"},
-		{"4000 candidates, not 1000 (D30)", "many QTA 4x5 20 22 25, quick QTA 4x5 20 22 24",
+		{"4000 candidates, not 1000 (D30)", "paper Batch=256 QTA 4x5 20 21 22, quick QTA 4x5 40 41 42", "0.51 (0.46 to 0.57) | matters: fewer steps | 4x5 3 / 3"},
+		{"4000 candidates, not 1000 (D30)", "paper Batch=256 QTA 4x5 20 22 25, quick QTA 4x5 20 22 24",
 			"1.01 (0.80 to 1.28) | undecided; it would take a factor of 1.37 | 4x5 3 / 3"},
-		{"The same with batches of 1024, short mazes", "paper QTA 4x5 40 41 42, few QTA 4x5 20 21 22",
+		{"The same with batches of 1024, short mazes", "paper QTA 4x5 40 41 42, paper Candidates=1000 QTA 4x5 20 21 22",
 			"1.95 (1.77 to 2.16) | matters: more steps | 4x5 3 / 3"},
-		{"The same with batches of 1024, the longest mazes", "paper QTA 15x5 60 61 62, few QTA 15x5 120 122 -124",
+		{"The same with batches of 1024, the longest mazes", "paper QTA 15x5 60 61 62, paper Candidates=1000 QTA 15x5 120 122 -124",
 			"≤ 0.50 (0.48 to 0.52) | matters: fewer steps | 15x5 3 / 2 of 3 solved"},
-		{"Deep ensembles with 4000 candidates", "many QTA 6x5 20 21 22, many ensembles 6x5 40 41 42",
+		{"Deep ensembles with 4000 candidates", "paper Batch=256 QTA 6x5 20 21 22, paper Batch=256 ensembles 6x5 40 41 42",
 			"1.95 (1.77 to 2.16) | matters: more steps | 6x5 3 / 3"},
-		{"The joint loss (D29)", "many QTA 6x5 20 21 22", " | no runs | "},
+		{"The joint loss (D29)", "paper Batch=256 QTA 6x5 20 21 22", " | no runs | "},
 	} {
-		c := rowAbout(finding(report.New(madeup.Collect(solved(test.runs)...))).Worth, test.about)
+		c := rowAbout(finding(report.New(madeup.Collect(madeup.Groups(test.runs)...))).Worth, test.about)
 		got := c.Ratio + " | " + c.Verdict + " | " + c.Seeds
 		roomtest.Equal(t, test.about+" of "+test.runs, test.want, got)
 	}
@@ -189,18 +190,18 @@ func coded(code string, runs []*lab.Record) []*lab.Record {
 // TestSameVersion compares a method with runs of QTA of the same version, if there are any,
 // and else with the newest. Their codes differ, because a code depends on all parameters.
 func TestSameVersion(t *testing.T) {
-	newest := coded("fused 1", solved("quick QTA 6x5 10 10 11")[0])
-	method := coded("fused 2", older(solved("quick ensembles 6x5 40 41 42")[0]))
-	same := coded("fused 3", older(solved("quick QTA 6x5 20 21 22")[0]))
+	newest := coded("fused 1", madeup.Groups("quick QTA 6x5 10 10 11")[0])
+	method := coded("fused 2", older(madeup.Groups("quick ensembles 6x5 40 41 42")[0]))
+	same := coded("fused 3", older(madeup.Groups("quick QTA 6x5 20 21 22")[0]))
 	roomtest.Equal(t, "beside the same version", "1.95 (1.77 to 2.16)", onlyRatio(t, newest, method, same).Ours)
 	roomtest.Equal(t, "beside the newest", "3.97 (3.53 to 4.46)", onlyRatio(t, newest, method).Ours)
 }
 
 // TestPrograms counts the runs of each version, of which one group can have several.
 func TestPrograms(t *testing.T) {
-	qta1 := coded("fused 1", solved("quick QTA 6x5 20 21 22")[0])
+	qta1 := coded("fused 1", madeup.Groups("quick QTA 6x5 20 21 22")[0])
 	older(qta1[:1])
-	method := coded("fused 2", solved("quick ensembles 6x5 40 41 42")[0])
+	method := coded("fused 2", madeup.Groups("quick ensembles 6x5 40 41 42")[0])
 	want := fmt.Sprintf("3 deep ensembles (quick) of %[1]s, 1 QTA (quick) of 0.0.1, 2 QTA (quick) of %[1]s; 6x5", qta.Version)
 	roomtest.Equal(t, "the runs", want, onlyRatio(t, qta1, method).Runs)
 }
@@ -245,7 +246,7 @@ const (
 )
 
 // A rule is a rule of results/verdicts.md with made-up runs, and the judgement that it must
-// give for a claim. The function solved says how the runs are written. The wanted text has the
+// give for a claim. The function [madeup.Groups] says how the runs are written. The wanted text has the
 // verdict, our number (with ≥ or ≤ if it is a bound), its interval, the note, the paper's number
 // and the runs, or only the first of these. It is "" if the claim is not judged.
 type rule struct{ name, claim, runs, want string }
@@ -264,36 +265,6 @@ func (r rule) hold(t *testing.T, runs ...[]*lab.Record) {
 	if got != r.want && (r.want == "" || !strings.HasPrefix(got, r.want+" | ")) {
 		t.Errorf("%s: %s (%s), want %q", r.name, got, c.What, r.want)
 	}
-}
-
-// solved makes up runs from a text such as "quick PER 4x5 20 -21, mega own 4x5 60". Here two
-// runs have the set quick, the method PER and the maze 4x5. One was solved after 20 thousand
-// steps, and the other was not within 21.
-func solved(text string) (runs [][]*lab.Record) {
-	few := qta.Paper()
-	few.Candidates = 1000
-	literal := qta.Literal()
-	literal.Candidates = 1000
-	many := qta.Paper()
-	many.Batch = 256
-	deciding := qta.Literal()
-	deciding.Batch = 256
-	slow := qta.Paper()
-	slow.PredictiveRate = 5e-4
-	learners := map[string]qta.Params{"paper": qta.Paper(), "quick": qta.Quick(),
-		"mega": qta.MEGA(), "vds": qta.VDS(), "literal": literal, "few": few, "many": many, "deciding": deciding, "slow": slow}
-	methods := map[string]paper.Method{"PER": paper.PER, "TD": paper.TD, "HER": paper.HER, "MEGA": paper.MEGA,
-		"ensembles": paper.Ensemble}
-	for group := range strings.SplitSeq(text, ", ") {
-		words := strings.Fields(group)
-		var thousands []int
-		for _, word := range words[3:] {
-			n, _ := strconv.Atoi(word)
-			thousands = append(thousands, n)
-		}
-		runs = append(runs, madeup.Steps(learners[words[0]], methods[words[1]], words[2], thousands...))
-	}
-	return runs
 }
 
 // TestSizes holds the rules on the direction and the size of an effect to made-up runs. The
@@ -462,14 +433,17 @@ func TestHER(t *testing.T) {
 // TestAgnostic tests the rule on the goal in Equation 5.
 func TestAgnostic(t *testing.T) {
 	holdAll(t, []rule{
-		{"literal", agnostic, "few QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61",
+		{"literal", agnostic,
+			"paper Candidates=1000 QTA 1U5 20 21 22 20 21 22, literal Candidates=1000 QTA 1U5 60 -61",
 			"contradicted | ≥ 2.88 (2.75 to 3.02) | the runs exclude 1 | 2 QTA (literal Candidates=1000), 6 QTA (paper Candidates=1000); 1U5"},
-		{"literal sooner than paper", agnostic, "few QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 10 11",
+		{"literal sooner than paper", agnostic,
+			"paper Candidates=1000 QTA 1U5 20 21 22 20 21 22, literal Candidates=1000 QTA 1U5 10 11",
 			"undecided | 0.50 (0.34 to 0.74) | it would take a factor of 1.57"},
 		{"literal beside paper with other candidates", agnostic,
-			"paper QTA 1U5 20 21 22 20 21 22, literal QTA 1U5 60 -61", ""},
+			"paper QTA 1U5 20 21 22 20 21 22, literal Candidates=1000 QTA 1U5 60 -61", ""},
 		{"literal with today's candidates", agnostic,
-			"few QTA 4x5 20 21 22, literal QTA 4x5 60 61, many QTA 4x5 20 21 22, deciding QTA 4x5 30 31 32",
+			"paper Candidates=1000 QTA 4x5 20 21 22, literal Candidates=1000 QTA 4x5 60 61, " +
+				"paper Batch=256 QTA 4x5 20 21 22, literal Batch=256 QTA 4x5 30 31 32",
 			"contradicted | 1.48 (1.34 to 1.63) | the runs exclude 1 | 3 QTA (literal Batch=256), 3 QTA (paper Batch=256); 4x5"},
 	})
 }
@@ -477,16 +451,16 @@ func TestAgnostic(t *testing.T) {
 // TestOwnMap has runs on a map of the user's own, which no claim counts.
 func TestOwnMap(t *testing.T) {
 	elsewhere := onOwnMap("quick QTA 8x5 8 18, quick ensembles 8x5 90 91")
-	counted := solved("quick QTA 6x5 8 18, quick ensembles 6x5 16 36")
+	counted := madeup.Groups("quick QTA 6x5 8 18, quick ensembles 6x5 16 36")
 	rule{"runs on an own map do not count", ensembles, "", "undecided; size unknown | 2.00 (0.17 to 23.58)"}.hold(t,
 		append(elsewhere, counted...)...)
 	unsolved := onOwnMap("paper HER 4x5 -6 -6 -6 -6 -6 -6")
 	rule{"runs of HER on an own map do not count", her, "", ""}.hold(t, unsolved...)
 }
 
-// onOwnMap makes up runs, as solved does, and puts them on a map of the user's own.
+// onOwnMap makes up runs, as [madeup.Groups] does, and puts them on a map of the user's own.
 func onOwnMap(text string) [][]*lab.Record {
-	runs := solved(text)
+	runs := madeup.Groups(text)
 	for _, r := range slices.Concat(runs...) {
 		r.Run.Environment = "my"
 		r.Run.Map = []string{"SG"}
@@ -498,7 +472,7 @@ func onOwnMap(text string) [][]*lab.Record {
 func holdAll(t *testing.T, rules []rule) {
 	t.Helper()
 	for _, r := range rules {
-		r.hold(t, solved(r.runs)...)
+		r.hold(t, madeup.Groups(r.runs)...)
 	}
 }
 
