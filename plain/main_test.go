@@ -525,17 +525,13 @@ func TestPlain(t *testing.T) {
 // least likely one that can be.
 func TestPriorityOfZero(t *testing.T) {
 	a := newAgent(small(), []string{"####", "#SG#", "####"}, 1)
-	priorities := []float64{0, 2, 0, 0.5}
-	P := make([]float64, 4)
-	want := make([]float64, 4)
-	qta.SampleProbabilities(P, priorities, a.α)
-	qta.ImportanceWeights(want, P, len(P), a.β, P[3])
-	for _, p := range priorities {
+	for _, p := range []float64{0, 2, 0, 0.5} {
 		a.replay = append(a.replay, transition{priority: p})
 	}
+	weights := map[int]float64{1: math.Pow(0.5/2, a.β), 3: 1}
 	for _, u := range []float64{0, 0.5, 0.9, 0.999} {
-		if j, w := a.drawPrioritized(u); priorities[j] == 0 || w != float32(want[j]) {
-			t.Errorf("at %v it draws transition %d with the weight %v, want %v", u, j, w, want[j])
+		if j, w := a.drawPrioritized(u); math.Abs(float64(w)-weights[j]) > 1e-6 {
+			t.Errorf("at %v it draws transition %d with the weight %v, want %v", u, j, w, weights[j])
 		}
 	}
 }
