@@ -65,27 +65,28 @@ func Groups(text string) (runs [][]*lab.Record) {
 		"ensembles": paper.Ensemble,
 		"own":       {},
 	}
-	sets := map[string]qta.Params{}
-	for _, preset := range qta.Presets() {
-		sets[preset.Name] = preset.Params
-	}
 	for group := range strings.SplitSeq(text, ", ") {
 		words := strings.Fields(group)
 		k := slices.IndexFunc(words[1:], func(word string) bool { return !strings.Contains(word, "=") }) + 1
-		set, inSets := sets[words[0]]
-		method, inMethods := methods[words[k]]
-		if !inSets || !inMethods {
-			panic("no such set or method: " + group)
+		method, known := methods[words[k]]
+		if !known {
+			panic("no such method: " + group)
 		}
 		var thousands []int
 		for _, word := range words[k+2:] {
 			n, _ := strconv.Atoi(word)
 			thousands = append(thousands, n)
 		}
-		changed := paper.Method{Set: words[1:k]}.Apply(set)
+		changed := paper.Method{Set: words[1:k]}.Apply(set(words[0]))
 		runs = append(runs, Steps(changed, method, words[k+1], thousands...))
 	}
 	return runs
+}
+
+// set returns the parameter set with a name.
+func set(name string) qta.Params {
+	presets := qta.Presets()
+	return presets[slices.IndexFunc(presets, func(p qta.Preset) bool { return p.Name == name })].Params
 }
 
 // On makes up runs that went on to the end of their budgets, solved or not. A budget is
