@@ -538,7 +538,7 @@ func TestRandomActionOfMEGA(t *testing.T) {
 // updates it is their mean over the updates, and from then on a moving average.
 func TestUncertaintyPolyak(t *testing.T) {
 	const ρ = 0.9
-	a, _ := walked(t, tiny(Beyond(), fmt.Sprint("UncertaintyPolyak=", ρ)), 40)
+	a := walked(t, tiny(Beyond(), fmt.Sprint("UncertaintyPolyak=", ρ)), 40)
 	want := each(a.pun.critics, func(c *critic) []float64 { return make([]float64, len(c.params)) })
 	for i, c := range a.pun.critics {
 		if !slices.Equal(averagedCritics(a)[i].params, c.params) {
@@ -561,7 +561,7 @@ func TestUncertaintyPolyak(t *testing.T) {
 
 // The average takes in every update, also where a step has two.
 func TestAverageOfUpdates(t *testing.T) {
-	a, _ := walked(t, tiny(Beyond(), "UncertaintyPolyak=0.9 UpdatesPerStep=2"), 40)
+	a := walked(t, tiny(Beyond(), "UncertaintyPolyak=0.9 UpdatesPerStep=2"), 40)
 	must(t, a.learner.update(a))
 	if n := unwrapped(a.learner).(*movingAverage).updates; n != 2 {
 		t.Errorf("in a step of two updates the average takes in %d", n)

@@ -77,7 +77,7 @@ func TestPriorities(t *testing.T) {
 func TestTargetEvery(t *testing.T) {
 	const every, steps = 40, 45
 	for _, learner := range []string{"mega", "vds"} {
-		a, _ := walked(t, tiny(Beyond(), "Learner="+learner), steps)
+		a := walked(t, tiny(Beyond(), "Learner="+learner), steps)
 		before := networks(a)
 		for update := 1; update <= 2*every+1; update++ {
 			mustUpdate(t, a)
@@ -99,7 +99,7 @@ func TestTargetEvery(t *testing.T) {
 // of their own, in which any transition may be. Their weights are 1.
 func TestOwnDraws(t *testing.T) {
 	const transitions, kept = 40, 7 // only transition 7 keeps its priority
-	a, _ := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), transitions)
+	a := walked(t, tiny(Beyond(), "Curriculum=vds Replay=per Learner=authors"), transitions)
 	for i := range transitions {
 		if i != kept {
 			prioritiesOf(a).tree.set(i, 0)
@@ -133,7 +133,7 @@ func TestOwnDraws(t *testing.T) {
 func TestAuthorsHeadBatch(t *testing.T) {
 	const updates = 200
 	const latest = 40 // after four episodes of ten steps
-	a, _ := walked(t, tiny(Authors(), ""), latest+1)
+	a := walked(t, tiny(Authors(), ""), latest+1)
 	b := &learnerOf(a).(*authorsLearner).headBatch
 	draws := 0
 	for range updates {
@@ -154,7 +154,7 @@ func TestAuthorsHeadBatch(t *testing.T) {
 // An update of the authors' learner moves the critics first. Then it moves their targets, the
 // heads, the policy, and the policy's target.
 func TestAuthorsOrder(t *testing.T) {
-	a, _ := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become equal to what they follow
+	a := walked(t, tiny(Authors(), "Polyak=0"), 50) // targets become equal to what they follow
 	before := float64Copies(a)
 	mustUpdate(t, a)
 	checkAuthorsCritics(t, a, before)
@@ -210,7 +210,7 @@ const nothingMoves = "CriticRate=0 PredictiveRate=0 ActorRate=0 Polyak=1 "
 func TestAuthorsTargets(t *testing.T) {
 	const deviation, largest = 0.2, 0.5 // of the noise
 	// In 500 rows some noise passes its limit, and some actions their bounds.
-	a, _ := walked(t, tiny(Authors(), nothingMoves+"Batch=500"), 50)
+	a := walked(t, tiny(Authors(), nothingMoves+"Batch=500"), 50)
 	checkEqual(t, -150.0, a.pun.lowest, "the authors' targets: the least return")
 	moveTargets(a)
 	pcg := *a.learning.pcg // a copy, which draws again what the update draws
@@ -237,7 +237,7 @@ func TestAuthorsTargets(t *testing.T) {
 // The stride of a held action is a moving average of the lengths of steps. A step counts for
 // 2 % of it. Only a short step with the held action ends the holding.
 func TestHeldStride(t *testing.T) {
-	a, _ := walked(t, tiny(Beyond(), "RandomActionHeld=0.5"), 15)
+	a := walked(t, tiny(Beyond(), "RandomActionHeld=0.5"), 15)
 	from := a.replay.achieved.at(14)                          // where the latest step began
 	copy(a.achieved, []float64{from[0] + 0.3, from[1] - 0.4}) // a step of length 0.5
 	h := a.explorer.(*heldExplorer)
@@ -254,7 +254,7 @@ func TestHeldStride(t *testing.T) {
 		}
 	}
 
-	a, _ = walked(t, a.params, 20) // the last step ends an episode
+	a = walked(t, a.params, 20) // the last step ends an episode
 	h = a.explorer.(*heldExplorer)
 	h.holding = true // by an earlier step
 	h.afterStep(a)
@@ -279,7 +279,7 @@ func moments(x []float64) (mean, deviation float64) {
 // uncertainties' own unit.
 func TestUncertaintyNoise(t *testing.T) {
 	const n, σ = 10_000, 0.05
-	a, _ := walked(t, tiny(Beyond(), ""), 40)
+	a := walked(t, tiny(Beyond(), ""), 40)
 	points := randomRows(seeded(1, 0), n, 2)
 	c := candidates{states: points, goals: points, now: a.observation, desired: a.desired}
 	estimate := func(noise float64) []float64 {
@@ -302,7 +302,7 @@ func TestUncertaintyNoise(t *testing.T) {
 func TestGradientClip(t *testing.T) {
 	const small = 1e-6 // a limit that some elements of every gradient exceed, up and down
 	for learner, want := range map[string]float32{"paper": 0, "mega": 5, "vds": 0} {
-		a, _ := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
+		a := walked(t, tiny(Beyond(), "PredictiveGradient=head Learner="+learner), 10)
 		l := learnerOf(a).(*generalLearner)
 		checkEqual(t, want, l.limit, "%s: the limit", learner)
 		l.limit = small
@@ -355,7 +355,7 @@ func TestMasks(t *testing.T) {
 
 // A bootstrapped critic learns only from transitions in its mask, also in the running episode.
 func TestMaskedWeights(t *testing.T) {
-	a, _ := walked(t, tiny(Beyond(), "Uncertainty=bootstrap Replay=per"), 45)
+	a := walked(t, tiny(Beyond(), "Uncertainty=bootstrap Replay=per"), 45)
 	// About half of the draws are the running episode's first transition: it weighs 40, and
 	// the 44 others weigh 1 each.
 	prioritiesOf(a).tree.set(40, 40)
@@ -436,7 +436,7 @@ func TestGradients(t *testing.T) {
 		"PredictiveGradient=head Replay=per",
 		"Learner=mega",
 	} {
-		a, _ := walked(t, tiny(Beyond(), nothingMoves+changes), transitions)
+		a := walked(t, tiny(Beyond(), nothingMoves+changes), transitions)
 		prioritized := a.params.Replay == "per"
 		if prioritized {
 			// With equal priorities all weights would be 1.
@@ -666,7 +666,7 @@ func TestCutoff(t *testing.T) {
 // Among the candidates within reach, the episode's goal is the one of least density. A
 // candidate is within reach if its value, the critics' mean, is at least the cutoff.
 func TestMEGAGoal(t *testing.T) {
-	a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
+	a := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
 	moveTargets(a)
 	m := a.curriculum.(*megaCurriculum)
 	for range 6 {
@@ -705,7 +705,7 @@ func TestMEGAWindow(t *testing.T) {
 		{half, slices.Concat(half[1:], []bool{true}), false},
 		{slices.Repeat([]bool{true}, 10), []bool{true}, true},
 	} {
-		a, _ := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
+		a := walked(t, tiny(Beyond(), "Curriculum=mega"), 40)
 		m := a.curriculum.(*megaCurriculum)
 		m.outcomes = slices.Clone(test.window)
 		m.stepsAtGoal = 1
@@ -905,7 +905,8 @@ func TestVDSWithoutDisagreement(t *testing.T) {
 
 // VDS needs an environment that draws goals. It refuses a goal that does not fit.
 func TestVDSRefuses(t *testing.T) {
-	a, env := walked(t, tiny(Beyond(), "Curriculum=vds"), 50)
+	a := walked(t, tiny(Beyond(), "Curriculum=vds"), 50)
+	env := a.env
 	a.env = &sampledEnv{env, func() []float64 { return []float64{1} }}
 	_, err := a.curriculum.goal(a, true)
 	const want = "the goal that SampleGoal returned has 1 numbers, Sizes says 2"

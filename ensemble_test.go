@@ -21,7 +21,7 @@ func TestPUNIsTheAgents(t *testing.T) {
 	} {
 		t.Run(changes, func(t *testing.T) {
 			p := tiny(Beyond(), "ClipReturns=false "+changes)
-			a, _ := walked(t, p, 60)
+			a := walked(t, p, 60)
 			u := punOf(t, a, with(p, "ClipReturns=true Learner=vds Uncertainty=ensemble")) // a PUN ignores these three
 			for range 5 {
 				learnAlike(t, a, u)

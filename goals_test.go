@@ -173,7 +173,7 @@ func TestUncertainties(t *testing.T) {
 	settings := each(words("Uncertainty"), func(word string) string { return "Uncertainty=" + word })
 	for _, changes := range append(settings, "Learner=authors", "Candidates=1000", "UncertaintyGoal=desired", "UncertaintyPolyak=0.5") {
 		const steps = 2*chunkRows + 27 // more than two chunks
-		a, _ := walked(t, tiny(Paper(), tested+changes), steps)
+		a := walked(t, tiny(Paper(), tested+changes), steps)
 		copy(a.observation, []float64{1.2, 2.7}) // not where the last step ended, as after Reset
 		moveTargets(a)
 		for i, c := range averagedCritics(a) {
@@ -211,7 +211,7 @@ func BenchmarkGoal(b *testing.B) {
 		b.Run(fmt.Sprint("N=", n), func(b *testing.B) {
 			p := Beyond()
 			p.Candidates = n
-			a, _ := walked(b, p, n+1)
+			a := walked(b, p, n+1)
 			rows := float64(n * p.UncertaintyActions)
 			seconds := measure(b, best, rows*float64(p.Critics)*onePass(p, a.sizes), func() { a.setGoal(false) })
 			b.ReportMetric(rows/seconds, "rows/s")

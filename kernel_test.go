@@ -585,8 +585,8 @@ func BenchmarkProduct(b *testing.B) {
 // BenchmarkThreads measures how many times faster an update is on two threads than on one.
 // Two equal agents update by turns.
 func BenchmarkThreads(b *testing.B) {
-	single, _ := walked(b, Beyond(), 2000)
-	double, _ := walked(b, Beyond(), 2000)
+	single := walked(b, Beyond(), 2000)
+	double := walked(b, Beyond(), 2000)
 	double.SetThreads(2)
 	defer double.Close()
 	var ratios []float64

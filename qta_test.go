@@ -71,7 +71,7 @@ func TestSmallLearns(t *testing.T) {
 // walked returns an agent that has walked through a maze at random and has never learned.
 // Its last episode is under way. Its normalizers have seen nothing, so its networks see
 // positions as they are.
-func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
+func walked(t testing.TB, p Params, steps int) *Agent {
 	t.Helper()
 	a := newMazeAgent(t, p, 2)
 	env := mustMaze(t, "1U5").Env()
@@ -92,7 +92,7 @@ func walked(t testing.TB, p Params, steps int) (*Agent, GoalSampler) {
 	}
 	a.step = steps
 	a.env = env
-	return a, env
+	return a
 }
 
 // mustUpdate makes one update.
@@ -291,7 +291,7 @@ func TestUpdateAllocates(t *testing.T) {
 	large := Preset{"large enough for threads", tiny(Paper(), "HiddenSize=100 Batch=200")}
 	for _, v := range append(tinyVariants(), large) {
 		for _, threads := range []int{1, 2} {
-			a, _ := walked(t, v.Params, 60)
+			a := walked(t, v.Params, 60)
 			a.SetThreads(threads)
 			a.update()
 			if n := testing.AllocsPerRun(20, func() { a.update() }); n != 0 {
@@ -339,7 +339,7 @@ func BenchmarkUpdate(b *testing.B) {
 			if v.Params.Replay != "uniform" {
 				transitions = 150_000
 			}
-			a, _ := walked(b, v.Params, transitions)
+			a := walked(b, v.Params, transitions)
 			b.ReportAllocs()
 			measure(b, best, multiplyAdds(v.Params, a.sizes), func() { a.update() })
 		})
@@ -773,7 +773,7 @@ func TestStart(t *testing.T) {
 // the target networks are moved away.
 func updatedNetworks(t *testing.T, changes string) (before, after map[string][]float32) {
 	t.Helper()
-	a, _ := walked(t, tiny(Paper(), changes), 40)
+	a := walked(t, tiny(Paper(), changes), 40)
 	moveTargets(a)
 	before = networks(a)
 	mustUpdate(t, a)
@@ -818,7 +818,7 @@ func TestTargetsFollow(t *testing.T) {
 // The critics move first. The policy's gradient goes through the critics that have moved.
 func TestCriticsMoveFirst(t *testing.T) {
 	for _, changes := range []string{"", "PredictiveGradient=head"} {
-		a, _ := walked(t, tiny(Paper(), "CriticRate=0.1 "+changes), 40)
+		a := walked(t, tiny(Paper(), "CriticRate=0.1 "+changes), 40)
 		before := float64Copies(a)
 		mustUpdate(t, a)
 		after := float64Copies(a)
