@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// From an agent's minibatches a PUN learns the same as the agent's ensemble, to the bit, and
+// From an agent's minibatches a PUN learns the same as the agent in its updates, to the bit, and
 // then answers the same.
 func TestPUNIsTheAgents(t *testing.T) {
 	for _, changes := range []string{
@@ -28,9 +27,8 @@ func TestPUNIsTheAgents(t *testing.T) {
 			}
 			for i, c := range u.pun.critics {
 				agents := a.pun.critics[i]
-				if !slices.Equal(c.params, agents.params) || !slices.Equal(c.target.params, agents.target.params) {
-					t.Errorf("critic %d is not the agent's", i+1)
-				}
+				checkEqual(t, agents.params, c.params, "critic %d, which is to be the agent's", i+1)
+				checkEqual(t, agents.target.params, c.target.params, "target critic %d, which is to be the agent's", i+1)
 			}
 
 			// The walked agent's normalizers only clip, and these numbers are small.
@@ -56,25 +54,21 @@ func punOf(t *testing.T, a *Agent, p Params) *PUN {
 	return u
 }
 
-// learnAlike draws a minibatch from an agent's replay. The agent's ensemble and a PUN learn
-// from it, and learnAlike checks that their targets and losses are the same. s, g and a have
-// two numbers each.
+// learnAlike makes an update of an agent. Then a PUN learns from its minibatch, and learnAlike
+// checks that targets and losses are the same. s, g and a have two numbers each.
 func learnAlike(t *testing.T, a *Agent, u *PUN) {
 	t.Helper()
+	mustUpdate(t, a)
 	b := &a.batch
-	must(t, a.draw(b, a.sampler, a.curriculum.replayGoal))
-	a.policy.act(a.policy.target, b.next) // writes a'
-	a.pun.heads.targets(a.pun, b, a.learning)
 	goals := tableOf(b.x, 2, 4)
 	y := u.Targets(float64s(b.r), tableOf(b.next, 0, 2), goals, tableOf(b.next, 4, 6))
 	checkEqual(t, float64s(b.y), y, "the PUN's targets, which are to be the agent's")
 
-	critic, head, err := u.Learn(tableOf(b.x, 0, 2), goals, tableOf(b.x, 4, 6), tableOf(b.sNext, 0, 2), y)
+	taken := a.replay.action.of(b.transitions) // in b.x the policy's step has put its own
+	critic, head, err := u.Learn(tableOf(b.x, 0, 2), goals, taken, tableOf(b.sNext, 0, 2), y)
 	must(t, err)
-	wantCritic, wantHead := a.pun.learn(b)
-	a.pun.follow()
-	if critic != wantCritic || head != wantHead {
-		t.Errorf("losses %v and %v, the agent's are %v and %v", critic, head, wantCritic, wantHead)
+	if critic != a.losses.critic || head != a.losses.head {
+		t.Errorf("losses %v and %v, the agent's are %+v", critic, head, a.losses)
 	}
 }
 
