@@ -481,9 +481,9 @@ func chaotic(factor float64) *lineEnv {
 	}
 }
 
-// A run goes on within an episode although its environment rounds differently. The motion is
-// chaotic, so the episodes that are played again end elsewhere. If the motion has changed,
-// the run does not go on.
+// A saved run goes on within an episode although its environment rounds differently. The motion
+// is chaotic, so the episodes that are played again end elsewhere. If the motion has changed, the
+// first step of the run shows it.
 func TestRounding(t *testing.T) {
 	const interrupted = 190
 	a := newAgent(t, tiny(Paper(), "Horizon=100 InitialSteps=1000"), new(lineEnv).Sizes(), 1)
@@ -503,17 +503,8 @@ func TestRounding(t *testing.T) {
 		t.Errorf("the running episode goes on from %v, where it was at %v: the motion is not chaotic", continued, stored)
 	}
 
-	for _, factor := range []float64{1 - 1e-5, 1 - 1e-4} {
-		err := goOn(factor)
-		if err == nil {
-			t.Fatalf("speeds times %v: the motion has changed, and no error says so", factor)
-		}
-		for _, want := range []string{"qta: step 1: environment: number 0 of the observation is 0.", "where it was", "the environment has changed"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("speeds times %v: error %q, want %q", factor, err, want)
-			}
-		}
-	}
+	changed := goOn(1 - 1e-5)
+	checkBegins(t, "other speeds", fmt.Sprint(changed), "qta: step 1: environment: number 0 of the observation is 0.")
 }
 
 // A curriculumFunc is a curriculum without a state.
