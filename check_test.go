@@ -301,13 +301,13 @@ func TestCheckErrors(t *testing.T) {
 		{"[1, 0]", "[1, 1e12]", "in.M[1] is 1e+12, want a whole number up to 2147483647"},
 		{"[1, 0]", "[1, 0, 1]", "in: M is [1 0 1], want two different indices"},
 	} {
-		err := fmt.Sprint(checkOne(inGoodFile(test.old, test.new)))
-		if !strings.HasPrefix(err, "qta: vectors: x.json: ") || !strings.Contains(err, test.want) {
-			t.Errorf("%s in place of %s: error %v, want one of x.json with %q", test.new, test.old, err, test.want)
-		}
+		what := fmt.Sprintf("%s in place of %s", test.new, test.old)
+		err := checkOne(inGoodFile(test.old, test.new))
+		checkBegins(t, what, err, "qta: vectors: x.json: ")
+		checkHas(t, what, err, test.want)
 	}
 	_, err := Check(os.DirFS("internal"))
-	checkBegins(t, "a folder without vectors", fmt.Sprint(err), "qta: vectors: no file matches *.json")
+	checkBegins(t, "a folder without vectors", err, "qta: vectors: no file matches *.json")
 }
 
 // A number that the package never meets is an error of the file. Without the check it would end
@@ -330,9 +330,7 @@ func TestCheckForeignNumbers(t *testing.T) {
 				p.put(test.foreign)
 			}
 		}
-		if err := fmt.Sprint(checkOne(toJSON(file))); !strings.Contains(err, test.want) {
-			t.Errorf("%v in place of %s: error %v, want %q", test.foreign, test.path, err, test.want)
-		}
+		checkHas(t, fmt.Sprint(test.foreign, " in place of ", test.path), checkOne(toJSON(file)), test.want)
 	}
 }
 
@@ -371,11 +369,11 @@ func TestCheckLimits(t *testing.T) {
 		text := `{"equation": "` + test.equation + `", "paper": "", "cases": [{"name": "a", "in": {` + test.in + `}, "out": {"y": [[1]]}, "tol": 0}]}`
 		var err error
 		got := allocated(func() { err = checkOne([]byte(text)) })
-		if message := fmt.Sprint(err); !strings.Contains(message, "vectors are small") || !strings.Contains(message, test.want) {
-			t.Errorf("%s, %d bytes: error %v, want that vectors are small, and %s", test.equation, len(text), err, test.want)
-		}
+		what := fmt.Sprintf("%s, %d bytes", test.equation, len(text))
+		checkHas(t, what, err, "vectors are small")
+		checkHas(t, what, err, test.want)
 		if most := uint64(80<<20 + 4*len(text)); got > most { // 80 MB, and a few times the file
-			t.Errorf("%s, %d bytes: %d are allocated, want at most %d", test.equation, len(text), got, most)
+			t.Errorf("%s: %d are allocated, want at most %d", what, got, most)
 		}
 	}
 }

@@ -290,12 +290,12 @@ func savedKinds(t *testing.T) (agent, pun *savedKind) {
 func (k *savedKind) refuses(t *testing.T, what string, data []byte, want string) {
 	t.Helper()
 	err := k.receiver.UnmarshalBinary(data)
-	text := fmt.Sprint(err)
-	if !strings.HasPrefix(text, "qta: ") || !strings.Contains(text, want) || strings.Contains(text, "\n") {
-		t.Errorf("%s: error %q, want one line with %q", what, text, want)
-	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("%s: error %q means another format, want damage", what, text)
+	checkBegins(t, what, err, "qta: ")
+	checkHas(t, what, err, want)
+	oneLine := !strings.Contains(fmt.Sprint(err), "\n")
+	otherFormat := errors.Is(err, errors.ErrUnsupported)
+	if !oneLine || otherFormat {
+		t.Errorf("%s: error %q, want one line that means damage and not another format", what, err)
 	}
 }
 
@@ -369,9 +369,8 @@ func TestCheckpointHeader(t *testing.T) {
 			data := k.resealed(t, string(rune(checkpointFormat)), string(rune(other))) // the format's first byte
 			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
 			err := k.receiver.UnmarshalBinary(data)
-			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v, want one of another format with %q", err, want)
-			}
+			checkHas(t, "another format", err, want)
+			checkEqual(t, true, errors.Is(err, errors.ErrUnsupported), "whether error %v means another format", err)
 		}
 		k.refuses(t, "an unknown field", k.resealed(t, `"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
 		k.refuses(t, "a bad parameter", k.resealed(t, `"Batch":16`, `"Batch":0`), "parameter Batch is 0")
@@ -466,7 +465,7 @@ func TestCheckpointLargeNumbers(t *testing.T) {
 		good := c.data[0]
 		c.data[0] = -1.1e12
 		err := new(Agent).UnmarshalBinary(marshal(t, a))
-		checkBegins(t, fmt.Sprint("vector ", k), fmt.Sprint(err), "qta: checkpoint: its state: number 0 of the state is -1.1e+12")
+		checkBegins(t, fmt.Sprint("vector ", k), err, "qta: checkpoint: its state: number 0 of the state is -1.1e+12")
 		c.data[0] = good
 	}
 }
@@ -489,9 +488,7 @@ func checkBadNumber(t *testing.T, what string, fields savedFields, k int, reader
 	spoiled, _ := binary.Append(nil, binary.LittleEndian, fields[k])
 	data := slices.Concat(appended(t, fields[:k]), spoiled, appended(t, fields[k+1:]))
 	err = reader.savedState().read(data)
-	if !strings.Contains(fmt.Sprint(err), "is not finite") {
-		t.Errorf("%s, %v in field %d: error %v of reading, want that it is not finite", what, bad, k, err)
-	}
+	checkHas(t, fmt.Sprintf("%s, %v in field %d, read", what, bad, k), err, "is not finite")
 }
 
 // appended returns the fields as a checkpoint has them.
@@ -616,7 +613,7 @@ func TestSaveFileFails(t *testing.T) {
 		if err := hinder(path); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		checkBegins(t, what, fmt.Sprint(next.SaveFile(path)), "qta: checkpoint not written: ")
+		checkBegins(t, what, next.SaveFile(path), "qta: checkpoint not written: ")
 		loads(t, what, path, 5) // the link leads to it, too
 		if _, err := os.Lstat(path + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the temporary file is left: %v", what, err)

@@ -207,17 +207,25 @@ var brokenEpisodes = []brokenEnv{
 	}},
 }
 
-// envProblem returns the text of CheckEnv's error, for episodes of 50 steps, or noError.
-func envProblem(env Env) string { return fmt.Sprint(CheckEnv(env, 50, seeded(1, 2))) }
+// envProblem returns CheckEnv's error for episodes of 50 steps.
+func envProblem(env Env) error { return CheckEnv(env, 50, seeded(1, 2)) }
 
 // noError is how an error prints that is nil.
 const noError = "<nil>"
 
-// checkBegins checks that the text got begins with want.
-func checkBegins(t *testing.T, what, got, want string) {
+// checkBegins checks that got, which is a text or an error, begins with want.
+func checkBegins(t *testing.T, what string, got any, want string) {
 	t.Helper()
-	if !strings.HasPrefix(got, want) {
-		t.Errorf("%s: got  %q\nwant %q", what, got, want)
+	if text := fmt.Sprint(got); !strings.HasPrefix(text, want) {
+		t.Errorf("%s: got  %q\nwant %q", what, text, want)
+	}
+}
+
+// checkHas checks that got, which is a text or an error, has want in it.
+func checkHas(t *testing.T, what string, got any, want string) {
+	t.Helper()
+	if text := fmt.Sprint(got); !strings.Contains(text, want) {
+		t.Errorf("%s: got %q, which lacks %q", what, text, want)
 	}
 }
 
@@ -235,7 +243,7 @@ func TestCheckEnv(t *testing.T) {
 				env := test.env
 				got := envProblem(&env)
 				checkBegins(t, "CheckEnv", got, test.want)
-				if got == noError && env.episodes < 16 {
+				if got == nil && env.episodes < 16 {
 					t.Errorf("%d episodes, want at least 16", env.episodes)
 				}
 			})
@@ -504,7 +512,7 @@ func TestRounding(t *testing.T) {
 	}
 
 	changed := goOn(1 - 1e-5)
-	checkBegins(t, "other speeds", fmt.Sprint(changed), "qta: step 1: environment: number 0 of the observation is 0.")
+	checkBegins(t, "other speeds", changed, "qta: step 1: environment: number 0 of the observation is 0.")
 }
 
 // A curriculumFunc is a curriculum without a state.
@@ -614,8 +622,7 @@ func TestOwnCurriculumGoals(t *testing.T) {
 			return test.goal, test.err
 		}))
 		err := a.Train(t.Context(), m.Env(), m.Env(), TrainOptions{Steps: 200, EvalEvery: 50, Rollouts: 1})
-		if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, trouble) != (test.err != nil) {
-			t.Errorf("goal %v: error %v, want %q", test.goal, err, test.want)
-		}
+		checkHas(t, fmt.Sprint("goal ", test.goal), err, test.want)
+		checkEqual(t, test.err != nil, errors.Is(err, trouble), "whether error %v is the curriculum's", err)
 	}
 }

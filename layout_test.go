@@ -371,9 +371,7 @@ func TestVendorModule(t *testing.T) {
 	}
 	m.run("", "go", "test", ".")
 	got = m.run("", "go", "run", "./robot", "-steps", "1000")
-	if !strings.Contains(got, "Open runs/robot/report.html") {
-		t.Errorf("the laboratory printed %q", got)
-	}
+	checkHas(t, "the laboratory's output", got, "Open runs/robot/report.html")
 
 	// The library's files build by themselves, even without these two.
 	mayBeLeftOut := []string{"check.go", "vectors.go"}

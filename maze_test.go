@@ -42,7 +42,7 @@ func TestNewMaze(t *testing.T) {
 		"713U5", "4611686018427387904U5", "99999999999999999999U5",
 	} {
 		_, err := NewMaze(name)
-		checkBegins(t, "NewMaze's error", fmt.Sprint(err), fmt.Sprintf("qta: maze %q: mazes are", name))
+		checkBegins(t, "NewMaze's error", err, fmt.Sprintf("qta: maze %q: mazes are", name))
 	}
 }
 
@@ -91,7 +91,7 @@ func TestParseMaze(t *testing.T) {
 		strings.Repeat(".\n", 3331) + "S\nG": "maze line 3333, column 1: from S to here the maze has more than the 10000 cells allowed",
 	} {
 		_, err := ParseMaze(text)
-		checkBegins(t, fmt.Sprintf("error of %.20q", text), fmt.Sprint(err), "qta: "+want)
+		checkBegins(t, fmt.Sprintf("error of %.20q", text), err, "qta: "+want)
 	}
 }
 

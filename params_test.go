@@ -120,7 +120,7 @@ func TestCombinations(t *testing.T) {
 		{"Replay=per Learner=authors", noError},
 	} {
 		_, err := NewAgent(with(Small(), test.changes), Sizes{3, 2, 2}, 1)
-		checkBegins(t, test.changes, fmt.Sprint(err), test.want)
+		checkBegins(t, test.changes, err, test.want)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestValidate(t *testing.T) {
 			}
 		}
 		want := fmt.Sprintf("qta: parameter %s is %v, allowed are %s", f.Name, v, allowed)
-		checkBegins(t, f.Name, fmt.Sprint(p.Validate()), want)
+		checkBegins(t, f.Name, p.Validate(), want)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestSet(t *testing.T) {
 	} {
 		p := Paper()
 		what := fmt.Sprintf("Set(%s, %q)", test.name, test.text)
-		checkBegins(t, what, fmt.Sprint(p.Set(test.name, test.text)), test.want)
+		checkBegins(t, what, p.Set(test.name, test.text), test.want)
 		checkEqual(t, Paper(), p, "%s, which fails, changes nothing", what)
 	}
 }

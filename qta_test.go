@@ -159,7 +159,7 @@ func TestNumericError(t *testing.T) {
 		})
 		what := test.poisoned + " poisoned, " + test.changes
 		namesNumber(t, what, test.network, test.step, err)
-		checkBegins(t, what, fmt.Sprint(err), fmt.Sprintf("qta: step %d: %s: ", test.step, test.network))
+		checkBegins(t, what, err, fmt.Sprintf("qta: step %d: %s: ", test.step, test.network))
 	}
 }
 
@@ -173,7 +173,7 @@ func lineAgent(t *testing.T) *Agent {
 func trainError(t *testing.T, a *Agent, env, evaluation Env, o TrainOptions, want string) {
 	t.Helper()
 	err := a.Train(t.Context(), env, evaluation, o)
-	checkBegins(t, "Train's error", fmt.Sprint(err), want)
+	checkBegins(t, "Train's error", err, want)
 }
 
 // Train refuses other sizes, one instance for training and evaluation, and an evaluation
@@ -197,7 +197,7 @@ func TestTrainArguments(t *testing.T) {
 	trainError(t, a, incomparable{lineEnv: one}, incomparable{lineEnv: two}, o, noError)
 	for _, sizes := range []Sizes{{Goal: 1, Action: 1}, {Observation: 1, Action: 1}, {Observation: 1, Goal: 1}} {
 		_, err := NewAgent(Small(), sizes, 1)
-		checkBegins(t, "NewAgent's error", fmt.Sprint(err), fmt.Sprintf("qta: environment sizes %+v", sizes))
+		checkBegins(t, "NewAgent's error", err, fmt.Sprintf("qta: environment sizes %+v", sizes))
 	}
 }
 
@@ -421,7 +421,7 @@ func TestEvaluateErrors(t *testing.T) {
 		{new(scriptedEnv), 1, "qta: the environment has sizes {Observa"},
 	} {
 		_, err := a.Evaluate(test.env, test.rollouts, 1)
-		checkBegins(t, "Evaluate's error", fmt.Sprint(err), test.want)
+		checkBegins(t, "Evaluate's error", err, test.want)
 	}
 }
 
