@@ -140,13 +140,10 @@ func TestSolved(t *testing.T) {
 			checkEqual(t, solved, a.SolvedAt(), "%+v: solved, after step %d, at", test, step)
 			want := decays{}
 			if test.learner == "authors" && solved > 0 && step > solved {
-				want = decays{critic: 1e-9, head: 2.5e-10} // of the authors' code
+				want = decays{1e-9, 2.5e-10} // of the authors' code
 			}
-			for i, got := range latestDecays(a) {
-				if got != want {
-					t.Errorf("%+v: after step %d critic %d has the weight decays %+v, want %+v", test, step, i+1, got, want)
-				}
-			}
+			all := []decays{want, want, want}
+			checkEqual(t, all, latestDecays(a), "%+v: weight decays, after step %d", test, step)
 			interrupted := a
 			a = new(Agent)
 			unmarshal(t, marshal(t, interrupted), a)
@@ -154,8 +151,8 @@ func TestSolved(t *testing.T) {
 	}
 }
 
-// decays are the coefficients of weight decay in an update of a critic and its head.
-type decays struct{ critic, head float32 }
+// decays are the coefficients of weight decay in an update of a critic and of its head.
+type decays [2]float32
 
 // latestDecays returns the coefficients of each critic's latest update.
 func latestDecays(a *Agent) []decays {
@@ -168,20 +165,14 @@ func TestStopWhenSolved(t *testing.T) {
 	o := TrainOptions{Steps: 50, EvalEvery: 10, Rollouts: 20, StopWhenSolved: true}
 	a := scriptedAgent(t, "")
 	train(t, a, away(), successes(0, 19, 20, 18), o)
-	if a.Steps() != 30 {
-		t.Errorf("solved at %d, training ends at %d", a.SolvedAt(), a.Steps())
-	}
+	checkEqual(t, 30, a.Steps(), "the end of training, which has solved the task at 30")
 	train(t, a, away(), successes(), o)
-	if a.Steps() != 30 {
-		t.Errorf("solved at %d, training goes on to %d", a.SolvedAt(), a.Steps())
-	}
+	checkEqual(t, 30, a.Steps(), "the end of training, which had solved the task at 30")
 
 	a = scriptedAgent(t, "")
 	train(t, a, away(), successes(20, 18), TrainOptions{Steps: 25, EvalEvery: 10, Rollouts: 20})
 	train(t, a, away(), successes(), o)
-	if a.Steps() != 25 {
-		t.Errorf("solved at %d and not later, training goes on from 25 to %d", a.SolvedAt(), a.Steps())
-	}
+	checkEqual(t, 25, a.Steps(), "the end of training, which had solved the task at 10")
 }
 
 // atGoal returns an environment for rollouts. Rollout e is at the goal after its steps
@@ -214,9 +205,7 @@ func TestEvaluateTells(t *testing.T) {
 	} {
 		a := scriptedAgent(t, "Horizon=10")
 		got, err := a.Evaluate(atGoal(test.at), len(test.at), 1)
-		if err != nil {
-			t.Fatalf("%s: %v", test.what, err)
-		}
+		must(t, err)
 		checkEqual(t, test.want, got, "%s", test.what)
 	}
 }
@@ -230,15 +219,12 @@ func TestEvaluateActs(t *testing.T) {
 	env := atGoal([][]int{{}, {2}, {8, 9, 10}, {}})
 	_, err := a.Evaluate(env, rollouts, 1)
 	must(t, err)
-	if env.resets != rollouts || len(env.actions) != rollouts*horizon {
-		t.Fatalf("%d resets and %d steps in %d rollouts of %d", env.resets, len(env.actions), rollouts, horizon)
-	}
+	checkEqual(t, rollouts, env.resets, "resets")
+	checkEqual(t, rollouts*horizon, len(env.actions), "steps")
 	for i, action := range env.actions {
 		place := env.place(i/horizon, i%horizon)
 		want := a.Act([]float64{place + 0.5}, []float64{0})
-		if !slices.Equal(action, want) {
-			t.Fatalf("action %d is %v, the policy's is %v", i, action, want)
-		}
+		checkEqual(t, want, action, "action %d, which is to be the policy's", i)
 	}
 }
 
@@ -524,9 +510,7 @@ func TestRandomActionOfMEGA(t *testing.T) {
 			return nil // the next episode's choice begins to count anew
 		}
 		want := 0.1 * float64(steps)
-		if got := e.probability(a); math.Abs(got-want) > 1e-15 {
-			t.Errorf("with MEGA: probability %v after step %d, want %v", got, a.step, want)
-		}
+		checkNear(t, nearly, want, e.probability(a), "with MEGA: probability after step %d", a.step)
 		return nil
 	})
 	a.params.RandomActionReached = 0.75
@@ -541,9 +525,8 @@ func TestUncertaintyPolyak(t *testing.T) {
 	a := walked(t, tiny(Beyond(), fmt.Sprint("UncertaintyPolyak=", ρ)), 40)
 	want := each(a.pun.critics, func(c *critic) []float64 { return make([]float64, len(c.params)) })
 	for i, c := range a.pun.critics {
-		if !slices.Equal(averagedCritics(a)[i].params, c.params) {
-			t.Errorf("before the first update the average of critic %d and its head is not equal to them", i+1)
-		}
+		average := averagedCritics(a)[i].params
+		checkEqual(t, c.params, average, "before the first update: the average of critic %d", i+1)
 	}
 	for n := 1; n <= 25; n++ {
 		mustUpdate(t, a)
@@ -563,9 +546,8 @@ func TestUncertaintyPolyak(t *testing.T) {
 func TestAverageOfUpdates(t *testing.T) {
 	a := walked(t, tiny(Beyond(), "UncertaintyPolyak=0.9 UpdatesPerStep=2"), 40)
 	must(t, a.learner.update(a))
-	if n := unwrapped(a.learner).(*movingAverage).updates; n != 2 {
-		t.Errorf("in a step of two updates the average takes in %d", n)
-	}
+	averaged := unwrapped(a.learner).(*movingAverage).updates
+	checkEqual(t, 2, averaged, "how many updates the average takes in, in a step of two")
 }
 
 // checkFrequency checks how often, in n draws, something of probability p came: within five

@@ -165,9 +165,8 @@ func TestAuthorsOrder(t *testing.T) {
 		return twinPolicyLoss(before.actor, after.critics, x, a.params.ActionL2)
 	})
 	nearGradient(t, "the authors' order: the policy moves after the heads", firstGradient(a.policy.adam), want)
-	if !slices.Equal(a.policy.target.params, a.policy.net.params) {
-		t.Error("the authors' order: the policy's target does not follow last")
-	}
+	target := a.policy.target.params
+	checkEqual(t, a.policy.net.params, target, "the authors' order: the target policy follows last")
 }
 
 // checkAuthorsCritics compares the losses and the gradients of critics and heads in an
@@ -246,12 +245,9 @@ func TestHeldStride(t *testing.T) {
 		h.holding = true
 		h.taken = taken
 		h.afterStep(a)
-		if want := 0.98*1.01 + 0.02*0.5; math.Abs(h.stride-want) > 1e-12 {
-			t.Errorf("held actions: after a step of length 0.5 the stride 1.01 becomes %v, want %v", h.stride, want)
-		}
-		if h.holding == taken {
-			t.Errorf("a short step takes the held action: %t; it is held after that: %t", taken, h.holding)
-		}
+		want := 0.98*1.01 + 0.02*0.5
+		checkNear(t, nearly, want, h.stride, "the stride 1.01, after a step of length 0.5")
+		checkEqual(t, !taken, h.holding, "held after a short step, which took that action: %t", taken)
 	}
 
 	a = walked(t, a.params, 20) // the last step ends an episode
@@ -312,11 +308,8 @@ func TestGradientClip(t *testing.T) {
 			gradients = append(gradients, c.gradient.params)
 		}
 		for i, gradient := range gradients {
-			low := slices.Min(gradient)
-			high := slices.Max(gradient)
-			if low != -small || high != small {
-				t.Errorf("%s: gradient %d, limited to %v, is from %v to %v", learner, i, small, low, high)
-			}
+			span := []float32{slices.Min(gradient), slices.Max(gradient)}
+			checkEqual(t, []float32{-small, small}, span, "%s: the span of gradient %d", learner, i)
 		}
 	}
 	nan := []float32{float32(math.NaN())}
@@ -364,9 +357,8 @@ func TestMaskedWeights(t *testing.T) {
 		_, w := a.pun.heads.criticTargets(critic, &a.batch)
 		for row, i := range a.batch.transitions {
 			in := inMask(a.seed, i, critic)
-			if learns := w[row] > 0; learns != in {
-				t.Errorf("transition %d is in the mask of critic %d: %t, but has the weight %v", i, critic, in, w[row])
-			}
+			learns := w[row] > 0
+			checkEqual(t, in, learns, "whether critic %d learns from transition %d", critic, i)
 		}
 	}
 }
@@ -446,9 +438,7 @@ func TestGradients(t *testing.T) {
 		}
 		mustUpdate(t, a)
 		differ := slices.Min(a.batch.w) < slices.Max(a.batch.w)
-		if differ != prioritized {
-			t.Errorf("%s: the weights %v differ: %t, want %t", changes, a.batch.w, differ, prioritized)
-		}
+		checkEqual(t, prioritized, differ, "%s: whether the weights differ", changes)
 		// The policy's step has put its own actions in the place of those that were taken.
 		for row, i := range a.batch.transitions {
 			copy(a.batch.x.row(row)[4:], float32s(a.replay.action.at(i)))
@@ -530,9 +520,8 @@ func TestGaussianLoss(t *testing.T) {
 func TestNormAtZero(t *testing.T) {
 	dp := []float32{1, 1, 1, 1}
 	loss := predictiveNorm(dp, []float32{1, 2, 3, 4}, []float32{1, 2, 0, 0}, 2)
-	if want := []float32{0, 0, 0.3, 0.4}; loss != 2.5 || !slices.Equal(dp, want) {
-		t.Errorf("loss %v and gradient %v, want 2.5 and %v", loss, dp, want)
-	}
+	checkEqual(t, 2.5, loss, "loss")
+	checkEqual(t, []float32{0, 0, 0.3, 0.4}, dp, "gradient")
 }
 
 // numberedAgent returns an agent with the curriculum MEGA after n transitions, in episodes of
@@ -699,10 +688,8 @@ func TestMEGAWindow(t *testing.T) {
 		m.stepsAtGoal = 1
 		m.cutoff = cutoff{value: -3, lowest: 9, floor: -20} // lowest is above all values
 		nextGoal(t, a, true)
-		if !slices.Equal(m.outcomes, test.want) || m.stepsAtGoal != 0 {
-			t.Errorf("after a success the window %v is %v, want %v; %d steps at the goal remain, want 0",
-				test.window, m.outcomes, test.want, m.stepsAtGoal)
-		}
+		checkEqual(t, test.want, m.outcomes, "the window %v, after a success", test.window)
+		checkEqual(t, 0, m.stepsAtGoal, "the steps at the goal, counted anew")
 		checkEqual(t, test.moves, m.cutoff.value != -3, "whether window %v moves the cutoff", test.window)
 		least := math.Inf(1)
 		for _, g := range m.candidates {
@@ -836,9 +823,8 @@ func TestMEGASuccess(t *testing.T) {
 		want := slices.Concat(make([]float64, 10), slices.Repeat([]float64{5}, 10))
 		checkEqual(t, want, a.replay.goal.data[:20], "the goals")
 		outcomes := a.curriculum.(*megaCurriculum).outcomes
-		if want := []bool{false, test.success}; !slices.Equal(outcomes, want) {
-			t.Errorf("at the goal in steps %v of 10: successes %v, want %v", test.at, outcomes, want)
-		}
+		successes := []bool{false, test.success}
+		checkEqual(t, successes, outcomes, "successes, at the goal in steps %v of 10", test.at)
 	}
 }
 

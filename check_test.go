@@ -244,9 +244,7 @@ func TestCheckCompares(t *testing.T) {
 	must(t, err)
 	first := Comparison{Name: "out.y[0]", Vector: -0.500001, Code: -0.5}
 	checkEqual(t, first, results[0].Compared[0], "what is compared first")
-	if want := 1e-6 / (1 + 0.500001); math.Abs(results[0].Worst-want) > 1e-12 {
-		t.Errorf("the worst difference is %v, want %v", results[0].Worst, want)
-	}
+	checkNear(t, 1e-6, 1e-6/(1+0.500001), results[0].Worst, "the worst difference")
 }
 
 // A fault in a file of vectors is an error that names the file, and the case and the place.

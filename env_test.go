@@ -406,9 +406,8 @@ func TestScaledUnits(t *testing.T) {
 		{-1002, -1000, -1002, -1},
 		{1000, 1000.5, 1000.5, 1},
 	} {
-		if got := scaledOnce(test.x, [2]float64{test.low, test.high}, false); got != test.want {
-			t.Errorf("%v of %v to %v is %v, want %v", test.x, test.low, test.high, got, test.want)
-		}
+		pair := [2]float64{test.low, test.high}
+		checkEqual(t, test.want, scaledOnce(test.x, pair, false), "%v of %v", test.x, pair)
 	}
 }
 
@@ -558,9 +557,7 @@ func TestOwnCurriculum(t *testing.T) {
 	} {
 		want := agentAfter(t, tiny(Beyond(), test.changes), 60)
 		got := agentWith(t, tiny(Beyond(), ""), test.own, 60)
-		if got.Digest() != want.Digest() {
-			t.Errorf("%s: the networks differ", test.changes)
-		}
+		checkEqual(t, want.Digest(), got.Digest(), "%s: the networks", test.changes)
 		checkEqual(t, want.Goals(0, 60), got.Goals(0, 60), "%s: the own curriculum's goals", test.changes)
 		checkEqual(t, want.goalsSet, got.goalsSet, "%s: the number of goals set", test.changes)
 		if want.goalsSet < 6 {

@@ -2,7 +2,6 @@ package qta
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
 
@@ -32,9 +31,8 @@ func TestEquation2(t *testing.T) {
 	} {
 		dq := make([]float32, 2)
 		loss := CriticLoss(dq, q, y, test.w)
-		if loss != test.loss || !slices.Equal(dq, test.dq) {
-			t.Errorf("Equation 2: weights %v: loss %v and gradient %v, want %v and %v", test.w, loss, dq, test.loss, test.dq)
-		}
+		checkEqual(t, test.loss, loss, "Equation 2: loss with weights %v", test.w)
+		checkEqual(t, test.dq, dq, "Equation 2: gradient with weights %v", test.w)
 	}
 }
 
@@ -51,9 +49,8 @@ func TestEquation3(t *testing.T) {
 func TestEquation4(t *testing.T) {
 	dp := make([]float32, 4)
 	loss := PredictiveLoss(dp, []float32{1, 2, 3, 4}, []float32{0, 2, 1, 1}, 2)
-	if want := []float32{1, 0, 2, 3}; loss != 7 || !slices.Equal(dp, want) {
-		t.Errorf("Equation 4: loss %v and gradient %v, want 7 and %v", loss, dp, want)
-	}
+	checkEqual(t, 7.0, loss, "Equation 4: loss")
+	checkEqual(t, []float32{1, 0, 2, 3}, dp, "Equation 4: gradient")
 }
 
 // The deviation of 1, 2, 3 is 1, that of 0, 0, 6 the root of 12. TestUncertainties has the mean

@@ -339,9 +339,8 @@ func TestAdamStep(t *testing.T) {
 		}
 		whole.do(0, n)
 		want := bits(slices.Concat(single.params, single.m, single.v))
-		if diff := cmp.Diff(want, bits(slices.Concat(whole.params, whole.m, whole.v))); diff != "" {
-			t.Fatalf("%d elements (-want +got):\n%s", n, diff)
-		}
+		got := bits(slices.Concat(whole.params, whole.m, whole.v))
+		checkEqual(t, want, got, "%d elements at once", n)
 	}
 }
 
@@ -453,9 +452,7 @@ func TestInline(t *testing.T) {
 	for multiplyAdds, want := range map[int]int64{inline - 1: 1, inline: threads * share} {
 		var p parts
 		w.run(&p, elements, multiplyAdds)
-		if p.Load() != want {
-			t.Errorf("%d multiply-adds are done in %d parts, want %d", multiplyAdds, p.Load(), want)
-		}
+		checkEqual(t, want, p.Load(), "the parts of a task of %d multiply-adds", multiplyAdds)
 	}
 }
 

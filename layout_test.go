@@ -142,9 +142,7 @@ func TestIndex(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(formula{})); diff != "" {
 		t.Errorf("edit the index of formulas in the comment of qta.go (-source +index):\n%s", diff)
 	}
-	if len(got) != 13 {
-		t.Errorf("%d formulas in the index, want the eight displayed ones and five in the text", len(got))
-	}
+	checkEqual(t, 8+5, len(got), "the formulas, eight displayed ones and five in the text")
 }
 
 // The paperFiles hold the paper, and the departingFiles hold what departs from it.

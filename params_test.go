@@ -43,9 +43,8 @@ var appendix = []struct {
 func TestPaperIsTheTable(t *testing.T) {
 	want := map[string]string{} // the sources of fields with a row
 	for _, r := range appendix {
-		if got := Paper().Value(r.field); got != fmt.Sprint(r.value) {
-			t.Errorf("%s: %s is %v in Paper, the table has %v", r.row, r.field, got, r.value)
-		}
+		printed := fmt.Sprint(r.value)
+		checkEqual(t, printed, Paper().Value(r.field), "%s, in the table %s", r.field, r.row)
 		want[r.field] = "Table: " + r.row
 	}
 	got := map[string]string{}

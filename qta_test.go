@@ -294,9 +294,8 @@ func TestUpdateAllocates(t *testing.T) {
 			a := walked(t, v.Params, 60)
 			a.SetThreads(threads)
 			a.update()
-			if n := testing.AllocsPerRun(20, func() { a.update() }); n != 0 {
-				t.Errorf("%s, %d threads: an update allocates %v times", v.Name, threads, n)
-			}
+			n := testing.AllocsPerRun(20, func() { a.update() })
+			checkEqual(t, 0.0, n, "%s, %d threads: allocations of an update", v.Name, threads)
 			a.Close()
 		}
 	}
@@ -305,9 +304,8 @@ func TestUpdateAllocates(t *testing.T) {
 	s := randomRows(seeded(1, 1), rows, 2)
 	actions := slices.Repeat([][]float64{{0.5}}, rows)
 	y := make([]float64, rows)
-	if n := testing.AllocsPerRun(20, func() { u.Learn(s, nil, actions, s, y) }); n != 0 {
-		t.Errorf("an update of a PUN allocates %v times", n)
-	}
+	n := testing.AllocsPerRun(20, func() { u.Learn(s, nil, actions, s, y) })
+	checkEqual(t, 0.0, n, "allocations of a PUN's update")
 }
 
 // onePass returns how many multiply-adds a critic needs for one row. It is W of
@@ -751,9 +749,8 @@ func TestStart(t *testing.T) {
 		start := networks(newMazeAgent(t, tiny(Paper(), ""), seed))
 		for name, values := range start {
 			if followed, isTarget := strings.CutPrefix(name, "target "); isTarget {
-				if !slices.Equal(values, start[followed][:len(values)]) {
-					t.Errorf("the %s does not start equal to the %s", name, followed)
-				}
+				want := start[followed][:len(values)]
+				checkEqual(t, want, values, "the %s, which starts equal to the %s", name, followed)
 				continue
 			}
 			if other := owners[values[0]]; other != "" {
@@ -763,9 +760,7 @@ func TestStart(t *testing.T) {
 		}
 	}
 	for _, c := range newMazeAgent(t, tiny(Paper(), "Uncertainty=bootstrap"), 1).pun.critics {
-		if !slices.Equal(c.target.params, c.q.params) {
-			t.Error("with one backbone for all critics, a target critic does not start equal to its critic")
-		}
+		checkEqual(t, c.q.params, c.target.params, "one backbone: a target starts equal to its critic")
 	}
 }
 

@@ -31,9 +31,7 @@ func TestWriteSafetensors(t *testing.T) {
 		variant.Params.NormalizerClip = 1.5
 		a := agentAfter(t, variant.Params, 35)
 		text, _ := splitHeader(networksOf(t, a))
-		if len(text)%8 != 0 {
-			t.Errorf("%s: a header of %d bytes does not align the numbers, want a multiple of 8", variant.Name, len(text))
-		}
+		checkEqual(t, 0, len(text)%8, "%s: the header's length modulo 8", variant.Name)
 		var header struct {
 			Metadata map[string]string `json:"__metadata__"`
 		}
