@@ -269,11 +269,9 @@ func TestCheckErrors(t *testing.T) {
 		{`"gamma"`, `"Gamma"`, `case "a": in: there is no gamma`},
 		{`"gamma"`, `"M[1]": 1, "gamma"`, `case "a": in: the name "M[1]" would be read as a place`},
 		{`"gamma"`, `"c": 1, "gamma"`, `case "a": in.c is unknown, or one too many`},
-		{`"gamma": 0.5`, `"gamma": null`, `case "a": in: there is no gamma`},
 		{`"gamma": 0.5`, `"gamma": []`, `case "a": in.gamma is an empty list`},
 		{`"gamma": 0.5`, `"` + strings.Repeat("gamma", 99) + `": 0.5`, "names are too long"},
 		{`"gamma": 0.5`, `"gamma": "0.5"`, `case "a": there is no number in.gamma`},
-		{goodIn, "[1, 2, 3]", `case "a": in: there is no r`},
 		{`, "tol": 1e-6`, "", `case "a": tol is not a number from 0 to 0.01`},
 		{"1e-6", "1", "tol is not a number from 0 to 0.01"},
 
@@ -281,13 +279,10 @@ func TestCheckErrors(t *testing.T) {
 		{"-0.5, 1]", "NaN, 1]", "not vectors: NaN in line 1; vectors have finite numbers"},
 		{"-0.5, 1]", "\n-Infinity, 1]", "not vectors: Infinity in line 2"},
 		{"-0.5, 1]", "1e999, 1]", "out: json: cannot unmarshal number 1e999"},
-		{"-0.5, 1]", "null, 1]", "there is no number out.y[0]"},
 		{"-0.5, 1]", "-0.5, 1, 1]", "out.y[2] is unknown, or one too many"},
 		{"-0.5, 1]", "-0.5]", "there is no number out.y[1]"},
 		{"-0.5, 1]", "-0.5, 1.001]", "out.y[1]: the file has 1.001, package qta gives 1;"},
-		{goodOut, `{"z": 1}`, "there is no number out.y[0]"},
 		{`"out": ` + goodOut + ",", "", "out: EOF"},
-		{`"gamma": 0.5`, `"gamma": 1e200`, "package qta gives +Inf;"},
 		{goodIn, `{"r": [-1, 0], "gamma": 1e200, "q_target": [[0, 2], [0, 4]], "M": [1, 0]}`, "package qta gives NaN;"},
 
 		// Its lists and indices.
@@ -297,7 +292,6 @@ func TestCheckErrors(t *testing.T) {
 		{"[1, 0]", "[1, -1]", "in: an index is out of range"},
 		{"[1, 0]", "[1, 1]", "in: M is [1 1], want two different indices"},
 		{"[1, 0]", "[1, 1e12]", "in.M[1] is 1e+12, want a whole number up to 2147483647"},
-		{"[1, 0]", "[1, 0, 1]", "in: M is [1 0 1], want two different indices"},
 	} {
 		what := fmt.Sprintf("%s in place of %s", test.new, test.old)
 		err := checkOne(inGoodFile(test.old, test.new))
@@ -362,7 +356,6 @@ func TestCheckLimits(t *testing.T) {
 		// 600 by 600 kernels, and more numbers than a case may have.
 		{"kde", `"points": ` + jsonList(600, "[0]") + `, "query": ` + jsonList(600, "[0]") + `, "bandwidth": 1`, "the densities"},
 		{"mlp-forward", `"net": [[1]], "x": ` + jsonList(200_000, "[1]"), "in.x["},
-		{"adam", `"w": ` + jsonList(300_000, "0") + `, "grads": [[1]], "lr": 1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8`, "in.w["},
 	} {
 		text := `{"equation": "` + test.equation + `", "paper": "", "cases": [{"name": "a", "in": {` + test.in + `}, "out": {"y": [[1]]}, "tol": 0}]}`
 		var err error

@@ -154,7 +154,6 @@ func TestPUNPanics(t *testing.T) {
 		"1 next observations, want 2":             func() { u.Learn(s, nil, a, s[:1], y) },
 		"1 numbers in the targets, want 2":        func() { u.Learn(s, nil, a, s, y[:1]) },
 		"1e+39 in the observations is not finite": func() { u.Learn(infinite, nil, a, s, y) },
-		"NaN in the targets is not finite":        func() { u.Learn(s, nil, a, s, []float64{1, math.NaN()}) },
 		"2 next actions, want 1":                  func() { u.Targets(y[:1], s[:1], nil, a) },
 		"2 numbers in the rewards, want 1":        func() { u.Targets(y, s[:1], nil, a[:1]) },
 		"3 numbers in the observations, want 2":   func() { u.Uncertainty([][]float64{{1, 2, 3}}, nil, 1) },
