@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,12 +56,12 @@ func (e *scriptedEnv) Step(action []float64) (State, float64) {
 
 func (e *scriptedEnv) state() State {
 	episode := e.resets - 1
-	x := e.place(episode, e.step)
-	desired := 0.0
+	s := stateAt(e.place(episode, e.step))
+	s.Desired = []float64{0}
 	if e.desired != nil {
-		desired = e.desired(episode)
+		s.Desired[0] = e.desired(episode)
 	}
-	return State{Observation: []float64{x + 0.5}, Achieved: []float64{x}, Desired: []float64{desired}}
+	return s
 }
 
 // away returns an environment whose place after k steps of an episode is k.
@@ -235,16 +236,13 @@ func TestEvaluateChance(t *testing.T) {
 		return env.chance
 	}
 	five := chance(5)
-	if again := chance(5); !slices.Equal(five, again) {
-		t.Errorf("chance with the seed 5 is %v, and then %v", five, again)
-	}
-	if five[0] == five[1] || five[1] == five[2] {
-		t.Errorf("chance of three rollouts is %v", five)
-	}
-	if six := chance(6); five[0] == six[0] {
-		t.Errorf("chance with the seed 5 is %v, with 6 %v", five, six)
-	}
+	checkEqual(t, five, chance(5), "chance with the seed 5, again")
+	both := slices.Concat(five, chance(6))
+	checkEqual(t, 6, len(distinct(both)), "different chances of three rollouts with each of two seeds")
 }
+
+// distinct returns the different elements of x, in order.
+func distinct[T cmp.Ordered](x []T) []T { return slices.Compact(slices.Sorted(slices.Values(x))) }
 
 // In training an evaluation's chance comes from the seed and the step. Earlier evaluations
 // do not change it.
@@ -255,12 +253,10 @@ func TestEvaluationChance(t *testing.T) {
 		train(t, scriptedAgent(t, ""), away(), evaluation, o)
 		return evaluation.chance
 	}
-	four := chance(5) // evaluations of two rollouts
+	four := chance(5) // evaluations
 	one := chance(20) // the last of these
-	different := slices.Compact(slices.Sorted(slices.Values(four)))
-	if len(different) != 8 || !slices.Equal(one, four[6:]) {
-		t.Errorf("chance of four evaluations %v, of the last alone %v", four, one)
-	}
+	checkEqual(t, 8, len(distinct(four)), "different chances of four evaluations of two rollouts")
+	checkEqual(t, four[6:], one, "chance of the last evaluation by itself")
 }
 
 // updatesAfter returns how many updates an agent has made after a step.

@@ -164,9 +164,9 @@ func TestNumericError(t *testing.T) {
 }
 
 // lineAgent returns an agent for a lineEnv.
-func lineAgent(t *testing.T) *Agent {
+func lineAgent(t *testing.T, changes string) *Agent {
 	t.Helper()
-	return newAgent(t, tiny(Beyond(), ""), new(lineEnv).Sizes(), 1)
+	return newAgent(t, tiny(Beyond(), changes), new(lineEnv).Sizes(), 1)
 }
 
 // trainError trains an agent and checks that the error begins with want.
@@ -183,7 +183,7 @@ func TestTrainArguments(t *testing.T) {
 		*lineEnv
 		_ []int
 	}
-	a := lineAgent(t)
+	a := lineAgent(t, "")
 	maze := mustMaze(t, "1U5").Env()
 	one := new(lineEnv)
 	two := new(lineEnv)
@@ -255,7 +255,7 @@ func TestTrainErrors(t *testing.T) {
 	o := TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}
 	for _, learner := range []string{"paper", "authors"} {
 		for _, test := range append(brokenTrainings(), brokenEvaluations()...) {
-			a := newAgent(t, tiny(Beyond(), "Learner="+learner), new(lineEnv).Sizes(), 1)
+			a := lineAgent(t, "Learner="+learner)
 			trainError(t, a, test.env, test.evaluation, o, test.want)
 			if _, err := a.MarshalBinary(); err != errHalfway {
 				t.Errorf("%s: saved within a step: error %v", test.want, err)
@@ -279,7 +279,7 @@ func TestTrainElsewhere(t *testing.T) {
 		{badState(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }),
 			"qta: step 13: environment: number 0 of the desired goal "},
 	} {
-		a := lineAgent(t)
+		a := lineAgent(t, "")
 		train(t, a, new(lineEnv), new(lineEnv), TrainOptions{Steps: 13, EvalEvery: 100, Rollouts: 1})
 		trainError(t, a, test.env, new(lineEnv), TrainOptions{Steps: 20, EvalEvery: 7, Rollouts: 1}, test.want)
 	}
@@ -371,11 +371,11 @@ func callWithin(t *testing.T, a *Agent, saved []byte) {
 // action and evaluate. None of this changes the run. A call that would change it is refused.
 func TestWithinTraining(t *testing.T) {
 	o := TrainOptions{Steps: 30, EvalEvery: 10, Rollouts: 1}
-	undisturbed := lineAgent(t)
+	undisturbed := lineAgent(t, "")
 	undisturbed.SetCurriculum(curriculumFunc(ownHER))
 	train(t, undisturbed, new(lineEnv), new(lineEnv), o)
 
-	a := lineAgent(t)
+	a := lineAgent(t, "")
 	saved := marshal(t, a)
 	a.SetCurriculum(curriculumFunc(func(a *Agent, first bool, rng *rand.Rand) ([]float64, error) {
 		callWithin(t, a, saved)
@@ -407,7 +407,7 @@ func TestWithinTraining(t *testing.T) {
 
 // Evaluate refuses no rollouts and other sizes. An action that is not a number ends it.
 func TestEvaluateErrors(t *testing.T) {
-	a := lineAgent(t)
+	a := lineAgent(t, "")
 	poison(t, a, "policy", 0)
 	for _, test := range []struct {
 		env      Env
