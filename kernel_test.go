@@ -247,7 +247,6 @@ func TestMulPanics(t *testing.T) {
 		"bias size":    {m, m, m, epilogue{bias: m.data[:5]}},
 		"mask size":    {m, m, m, epilogue{mask: newMatrix(4, 3)}},
 		"short mask":   {m, m, m, epilogue{mask: short}},
-		"rows 2 to 5":  {newMatrix(3, 4), m.slice(2, 5), m, epilogue{}},
 	} {
 		mustPanic(t, name, func() { w.mul(p.c, p.a, p.b, p.e) })
 	}
