@@ -81,14 +81,16 @@ func (e *scriptedEnv) Reward(achieved, desired []float64) float64 {
 // uniformly from the achieved ones.
 func scriptedAgent(t testing.TB, changes string) *Agent {
 	t.Helper()
-	p := tiny(Beyond(), "InitialSteps=1000000 FirstGoalDesired=0 LearningStarts=1000000 UpdatesPerStep=1 "+changes)
+	const idle = "InitialSteps=1000000 FirstGoalDesired=0 LearningStarts=1000000 UpdatesPerStep=1 "
+	p := tiny(Beyond(), idle+changes)
 	return newAgent(t, p, new(scriptedEnv).Sizes(), 1)
 }
 
 // trainScripted trains without evaluations.
 func trainScripted(t testing.TB, a *Agent, env Env, steps int, afterStep func() error) {
 	t.Helper()
-	train(t, a, env, &scriptedEnv{}, TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep})
+	o := TrainOptions{Steps: steps, EvalEvery: 1e9, Rollouts: 1, AfterStep: afterStep}
+	train(t, a, env, &scriptedEnv{}, o)
 }
 
 // successes returns an environment for evaluations of 20 rollouts. In evaluation i, numbers[i]
@@ -288,7 +290,8 @@ func TestHooks(t *testing.T) {
 			return nil
 		}
 		checkStep := func() error {
-			checkEqual(t, updatesAfter(a.step, p), a.updates, "%s: updates after step %d", changes, a.step)
+			want := updatesAfter(a.step, p)
+			checkEqual(t, want, a.updates, "%s: updates after step %d", changes, a.step)
 			shown := int(a.goalScale.count) - 1 // the count begins at 1
 			checkEqual(t, a.step/p.Horizon*p.NormalizerDraws, shown,
 				"%s: goals that the normalizers have seen after step %d", changes, a.step)
@@ -457,6 +460,7 @@ func TestRandomActionHeld(t *testing.T) {
 	// and 0.64. That step is too short if the average exceeds 0.4/RandomActionHeld: 0.62 for
 	// 0.65, 0.53 for 0.75, and 0.4 for 1.
 	const drawn, held, dropped = "..........", "....hhhhhh", "....hhh.hh" // h: the same action again
+	const random = "ActionNoise=0 RandomAction=1 RandomActionLater=1 RandomActionReached=1 "
 	for fraction, want := range map[float64][6]string{
 		0:    {drawn, drawn, drawn, drawn, drawn, drawn},
 		0.5:  {held, held, held, held, held, held},
@@ -464,8 +468,7 @@ func TestRandomActionHeld(t *testing.T) {
 		0.75: {held, held, held, held, dropped, dropped},
 		1:    {held, held, held, dropped, dropped, dropped},
 	} {
-		a := scriptedAgent(t, "Curriculum=her ActionNoise=0 RandomAction=1 RandomActionLater=1 RandomActionReached=1 "+
-			fmt.Sprint("RandomActionHeld=", fraction))
+		a := scriptedAgent(t, fmt.Sprint("Curriculum=her ", random, "RandomActionHeld=", fraction))
 		env := &scriptedEnv{place: func(_, step int) float64 { return places[step] }}
 		trainScripted(t, a, env, 60, nil)
 		actions := a.replay.action.data
@@ -495,7 +498,8 @@ func heldActions(actions []float64) (held [6]string) {
 // As long as MEGA chooses the goals, a random action has MEGA's probability: 0.1 more for each
 // step of the episode at its goal.
 func TestRandomActionOfMEGA(t *testing.T) {
-	a := scriptedAgent(t, "Curriculum=mega RandomAction=0 RandomActionLater=0 RandomActionReached=0 RandomActionHeld=0")
+	const never = "RandomAction=0 RandomActionLater=0 RandomActionReached=0 RandomActionHeld=0"
+	a := scriptedAgent(t, "Curriculum=mega "+never)
 	e := a.explorer.(generalExplorer)
 	atGoal := &scriptedEnv{place: func(int, int) float64 { return 0 }}
 	trainScripted(t, a, atGoal, 25, func() error {
@@ -589,7 +593,8 @@ func TestSurvey(t *testing.T) {
 		checkEqual(t, want, got, "%s", name)
 		checkSamples(t, name, got)
 		a.step = 1
-		if slices.Equal(a.Survey(start, desired, observations, goals, samples).Uncertainty, got.Uncertainty) {
+		later := a.Survey(start, desired, observations, goals, samples)
+		if slices.Equal(later.Uncertainty, got.Uncertainty) {
 			t.Errorf("%s: chance is the same a step later", name)
 		}
 	}

@@ -190,7 +190,8 @@ func checkAuthorsCritics(t *testing.T, a *Agent, before float64Networks) {
 		// The heads' optimizer moves the backbone, too.
 		moved := append(twinParams(between...), twinParams(before.heads[i])...)
 		want = numericGradient(moved, headLoss)
-		nearGradient(t, what+"moves with its head after its target has followed it", firstGradient(c.headAdam), want)
+		got = firstGradient(c.headAdam)
+		nearGradient(t, what+"moves with its head after its target has followed it", got, want)
 		if slices.Equal(c.target.params, c.q.params) {
 			t.Errorf("%sis not moved with its head after its target has followed it", what)
 		}
@@ -475,8 +476,10 @@ func checkGradients(t *testing.T, what string, a *Agent, w *float64Networks) {
 	nearNumber(t, what+": sum of the heads' losses", 3*a.losses.head, headLoss())
 	for i, c := range a.pun.critics {
 		name := fmt.Sprintf("%s: critic %d", what, i+1)
-		nearGradient(t, name, firstGradient(c.adam), numericGradient(twinParams(w.critics[i]...), descended))
-		nearGradient(t, name+"'s head", firstGradient(c.headAdam), numericGradient(twinParams(w.heads[i]), headLoss))
+		wantCritic := numericGradient(twinParams(w.critics[i]...), descended)
+		wantHead := numericGradient(twinParams(w.heads[i]), headLoss)
+		nearGradient(t, name, firstGradient(c.adam), wantCritic)
+		nearGradient(t, name+"'s head", firstGradient(c.headAdam), wantHead)
 	}
 }
 
@@ -593,10 +596,9 @@ func TestNewCutoff(t *testing.T) {
 		{0.98, 2, -1.59, -1.59}, // of 1.6 rewards
 	} {
 		c := newCutoff(test.discount, test.horizon)
-		if math.Abs(c.floor-test.floor) > 0.005 || math.Abs(c.value-test.value) > 0.005 || c.lowest != c.value {
-			t.Errorf("discount %v, horizon %d: %+v, want floor %v and cutoff %v",
-				test.discount, test.horizon, c, test.floor, test.value)
-		}
+		want := fmt.Sprintf("%.2f %.2f %.2f", test.floor, test.value, test.value)
+		got := fmt.Sprintf("%.2f %.2f %.2f", c.floor, c.value, c.lowest)
+		checkEqual(t, want, got, "%+v: floor, cutoff and its least value", test)
 	}
 }
 

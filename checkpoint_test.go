@@ -204,7 +204,8 @@ func askEverything(t *testing.T, a *Agent) {
 	points := randomRows(seeded(8, 0), 12, 2)
 	aboutPoints := func(x [][]float64) []any {
 		const seed = 5
-		return []any{a.Survey(points[0], points[1], x, x, seed), a.Value(x, x), a.Uncertainty(x, x, uint64(a.Steps()))}
+		survey := a.Survey(points[0], points[1], x, x, seed)
+		return []any{survey, a.Value(x, x), a.Uncertainty(x, x, uint64(a.Steps()))}
 	}
 	ask := func() []any {
 		evaluation, err := a.Evaluate(mustMaze(t, "1U5").Env(), 1, 4)
@@ -465,7 +466,8 @@ func TestCheckpointLargeNumbers(t *testing.T) {
 		good := c.data[0]
 		c.data[0] = -1.1e12
 		err := new(Agent).UnmarshalBinary(marshal(t, a))
-		checkBegins(t, fmt.Sprint("vector ", k), err, "qta: checkpoint: its state: number 0 of the state is -1.1e+12")
+		const want = "qta: checkpoint: its state: number 0 of the state is -1.1e+12"
+		checkBegins(t, fmt.Sprint("vector ", k), err, want)
 		c.data[0] = good
 	}
 }
@@ -549,9 +551,8 @@ func loads(t *testing.T, what, path string, steps int) {
 func failsToLoad(t *testing.T, what, path string) {
 	t.Helper()
 	_, err := LoadFile(path)
-	if err == nil || !strings.HasPrefix(err.Error(), "qta: checkpoint: ") || !strings.Contains(err.Error(), path) {
-		t.Errorf("%s: error %v, want one that names %s", what, err, path)
-	}
+	checkBegins(t, what, err, "qta: checkpoint: ")
+	checkHas(t, what, err, path)
 	_, found := os.Lstat(path)
 	want := found != nil
 	checkEqual(t, want, errors.Is(err, fs.ErrNotExist), "%s: whether the error says that the file is missing", what)

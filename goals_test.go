@@ -103,7 +103,8 @@ func TestCandidates(t *testing.T) {
 		drawn = append(drawn, float64(10*c[0]+c[1]))
 	}
 	const each = 1. / 6
-	checkDraws(t, "candidates i and j, as 10i+j", drawn, map[float64]float64{1: each, 2: each, 3: each, 12: each, 13: each, 23: each})
+	pairs := map[float64]float64{1: each, 2: each, 3: each, 12: each, 13: each, 23: each}
+	checkDraws(t, "candidates i and j, as 10i+j", drawn, pairs)
 }
 
 // A run's very first goal is a copy of where the agent stands. It stays the same when the

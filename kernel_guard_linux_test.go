@@ -13,7 +13,8 @@ func init() { guarded = pageEnd }
 func pageEnd(n int) (x []float32, free func()) {
 	page := os.Getpagesize()
 	size := (4*n + page - 1) / page * page
-	memory, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	const access = syscall.PROT_READ | syscall.PROT_WRITE
+	memory, err := syscall.Mmap(-1, 0, size+page, access, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		panic(err)
 	}

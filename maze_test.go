@@ -330,9 +330,8 @@ func TestHops(t *testing.T) {
 		m, err := ParseMaze(test.text)
 		must(t, err)
 		got := m.Hops(test.perCell)
-		if got.Rows != m.Rows()*test.perCell || got.Cols != m.Cols()*test.perCell || got.PerCell != test.perCell {
-			t.Fatalf("%d points per cell: the lattice is %d by %d\n%s", test.perCell, got.Rows, got.Cols, m)
-		}
+		want := [3]int{m.Rows() * test.perCell, m.Cols() * test.perCell, test.perCell}
+		checkEqual(t, want, [3]int{got.Rows, got.Cols, got.PerCell}, "the lattice of\n%s", m)
 		checkEqual(t, naiveHops(m, got), got.Hops, "%d points per cell of\n%s", test.perCell, m)
 	}
 	mustPanic(t, "Hops(0)", func() { mustMaze(t, "4x5").Hops(0) })
