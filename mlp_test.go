@@ -52,13 +52,16 @@ func twinPrediction(critic float64Net, head float64Layer, x []float64) []float64
 	return p
 }
 
-// twinCriticLoss is the loss of critic i on a minibatch, given the minibatch's targets.
+// twinCriticLoss is the loss of critic i on a minibatch, given the critic's targets: the mean over
+// rows, where a row that the critic does not learn from counts as 0.
 func twinCriticLoss(h heads, critic float64Net, b *batch, i int) (mean float64) {
-	y, w := h.criticTargets(i, b)
+	y, _ := h.criticTargets(i, b)
 	for k := range b.x.rows {
-		_, q := twinForward(critic, float64s(b.x.row(k)))
-		square := math.Pow(q[0]-float64(y[k]), 2)
-		mean += float64(w[k]) * square / float64(b.x.rows)
+		if learns(h, i, b.transitions[k]) {
+			_, q := twinForward(critic, float64s(b.x.row(k)))
+			square := math.Pow(q[0]-float64(y[k]), 2)
+			mean += float64(b.w[k]) * square / float64(b.x.rows)
+		}
 	}
 	return mean
 }
@@ -67,7 +70,7 @@ func twinCriticLoss(h heads, critic float64Net, b *batch, i int) (mean float64) 
 // that the head does not learn from counts as 0. loss is the loss of one row.
 func twinHeadLoss(h heads, critic float64Net, head float64Layer, b *batch, i int, loss func(p, s []float64) float64) (mean float64) {
 	for k := range b.x.rows {
-		if headLearns(h, i, b.transitions[k]) {
+		if learns(h, i, b.transitions[k]) {
 			p := twinPrediction(critic, head, float64s(b.x.row(k)))
 			mean += loss(p, float64s(b.sNext.row(k))) / float64(b.x.rows)
 		}
@@ -86,9 +89,9 @@ func twinSquare(p, s []float64) (square float64) {
 // twinNorm is what the authors' code has in place of Equation 4, for one row.
 func twinNorm(p, s []float64) float64 { return math.Sqrt(twinSquare(p, s)) }
 
-// headLearns reports whether head i learns from a transition: only bootstrap heads leave out
-// some.
-func headLearns(h heads, i, transition int) bool {
+// learns reports whether critic i and its head learn from a transition: only bootstrapped ones
+// leave out some.
+func learns(h heads, i, transition int) bool {
 	b, ok := h.(*bootstrapHeads)
 	return !ok || inMask(b.seed, transition, i)
 }
