@@ -639,6 +639,13 @@ func TestAskUntrained(t *testing.T) {
 	mustPanic(t, "a survey from a short start", func() { a.Survey(g[0], g[0], s, g, 1) })
 }
 
+// checkGoals checks how many goals an agent has set and reached.
+func checkGoals(t *testing.T, a *Agent, set, reached int) {
+	t.Helper()
+	checkEqual(t, set, a.goalsSet, "goals set after step %d", a.step)
+	checkEqual(t, reached, a.goalsReached, "goals reached after step %d", a.step)
+}
+
 // HER sets one goal an episode. The goal counts as reached once, however long the agent stays
 // there. Achieved and Observation tell where a step began.
 func TestHistoryOfHER(t *testing.T) {
@@ -646,9 +653,7 @@ func TestHistoryOfHER(t *testing.T) {
 	// An episode goes from 3 to the goal, 0, and stays there to its tenth step.
 	env := &scriptedEnv{place: func(_, k int) float64 { return float64(max(0, 3-k)) }}
 	trainScripted(t, a, env, 25, nil) // two episodes, and five steps of a third
-	if a.goalsSet != 3 || a.goalsReached != 3 {
-		t.Errorf("%d goals set, %d reached, want 3 and 3", a.goalsSet, a.goalsReached)
-	}
+	checkGoals(t, a, 3, 3)
 	checkEqual(t, [][]float64{{0}, {0}, {0}}, a.Goals(0, 25), "goals")
 	checkEqual(t, [][]float64{{0}}, a.Goals(1, 11), "goals of the second episode")
 	last := State{Observation: []float64{0.5}, Achieved: []float64{0}, Desired: []float64{0}}
@@ -670,9 +675,7 @@ func TestGoalReachedByLastStep(t *testing.T) {
 		if a.step >= 10 {
 			reached = 1
 		}
-		if a.goalsSet != set || a.goalsReached != reached {
-			t.Errorf("step %d: %d goals set, %d reached, want %d and %d", a.step, a.goalsSet, a.goalsReached, set, reached)
-		}
+		checkGoals(t, a, set, reached)
 		atGoal := a.step == 10
 		checkEqual(t, atGoal, a.reached, "step %d: whether the goal has been reached", a.step)
 		return nil

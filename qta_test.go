@@ -863,9 +863,7 @@ func TestStepOrder(t *testing.T) {
 		"reset", "step", "step", "AfterEvaluation", "AfterStep",
 	}
 	checkEqual(t, want, r.events, "the order of four steps")
-	if a.goalsSet != 4 || a.goalsReached != 4 {
-		t.Errorf("%d goals set and %d reached, want four of each", a.goalsSet, a.goalsReached)
-	}
+	checkGoals(t, a, 4, 4)
 }
 
 // A chanceRun is a short run, which draws for every purpose of chance.
