@@ -378,7 +378,6 @@ func TestScaledMistakes(t *testing.T) {
 		a := newAgent(t, Small(), one.Sizes(), 1)
 		trainError(t, a, twice, env, TrainOptions{EvalEvery: 1, Rollouts: 1}, errTwoInstances.Error())
 	}
-	mustPanic(t, "an infinite bound", func() { Scaled(one, nil, [][2]float64{{0, math.Inf(1)}}) })
 	pair := [2]float64{0, 1}
 	mustPanic(t, "too many pairs", func() { Scaled(one, [][2]float64{pair, pair}, nil) })
 	mustPanic(t, "too few pairs", func() { Scaled(mustMaze(t, "1U5").Env(), nil, [][2]float64{pair}) })

@@ -273,9 +273,10 @@ func TestTrainElsewhere(t *testing.T) {
 		env  *lineEnv // that training is to go on in
 		want string   // how the error begins
 	}{
-		{&lineEnv{onStep: func(e *lineEnv, _ []float64) { e.speed += 0.001 }}, "qta: step 11: environment: number "},
-		{badState(func(_ *lineEnv, s *State) { s.Observation[1]++ }), "qta: step 11: environment: number 1 of the observation "},
-		{badState(func(_ *lineEnv, s *State) { s.Achieved[0]++ }), "qta: step 11: environment: number 0 of the achieved goal "},
+		{badState(func(_ *lineEnv, s *State) { s.Observation[1]++ }),
+			"qta: step 11: environment: number 1 of the observation "},
+		{badState(func(_ *lineEnv, s *State) { s.Achieved[0]++ }),
+			"qta: step 11: environment: number 0 of the achieved goal "},
 		{badState(func(_ *lineEnv, s *State) { s.Desired = []float64{s.Desired[0] + 1} }),
 			"qta: step 13: environment: number 0 of the desired goal "},
 	} {
