@@ -64,14 +64,10 @@ func TestFront(t *testing.T) {
 	for _, c := range counted {
 		verdicts[c.Direction]++
 	}
-	contradictedOnes := "none is"
-	if n := verdicts[contradicted]; n > 0 {
-		contradictedOnes = fmt.Sprintf("%d are", n)
-	}
 	survivors, _ := surviving(counted)
 	roomtest.Has(t, roomtest.Read(t, "README.md"),
-		fmt.Sprintf("%d claims of the paper's section 4: %d hold, %s contradicted, %d are undecided and %d are not judged",
-			len(counted), verdicts[holds], contradictedOnes, verdicts[undecided], verdicts[""]),
+		fmt.Sprintf("%d claims of the paper's section 4. The runs uphold %d, contradict %d, leave %d undecided and do not judge %d.",
+			len(counted), verdicts[holds], verdicts[contradicted], verdicts[undecided], verdicts[""]),
 		fmt.Sprintf("%d of the %d still hold", len(survivors), verdicts[holds]),
 		headline(e.ofQTA(full)).show(math.Exp)+" times the paper's steps",
 		"at least "+strings.TrimPrefix(e.ratioAbout("The goal in Equation 5 (D3)"), "≥ ")+" times as many steps",
