@@ -48,6 +48,8 @@ func (r evidence) worth() []comparison {
 			r.pairs(paper.QTA, full, full+" Candidates=1000", "4x5 6x5 1U5 2U5")),
 		r.worthOf("The same with batches of 1024, the longest mazes", "`paper`", "`paper`, 1000 candidates",
 			r.pairs(paper.QTA, full, full+" Candidates=1000", "14x5 15x5")),
+		r.worthOf("All stored states as candidates, not 4000 (D30)", "`paper`, 400000 candidates", "`paper`",
+			r.pairs(paper.QTA, full+" Candidates=400000", full, "12x5 14x5 15x5")),
 		r.worthOf("The heads' learning rate, 0.005 or 0.0005", "`quick`, 4000 candidates, rate 0.005",
 			"`quick`, 4000 candidates, rate 0.0005", r.pairs(paper.QTA, many, many+" PredictiveRate=0.0005", "4x5 6x5")),
 		r.worthOf("Deep ensembles with 4000 candidates", "deep ensembles, `quick`, 4000 candidates",
