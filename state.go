@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,16 +17,22 @@ import (
 // function.
 type savedFields []any
 
-// checkSaved returns a [*NumericError] if a number of a field is NaN or infinite.
-func checkSaved(field any, step int) error {
+// check returns a [*NumericError] if one of the numbers is NaN or infinite.
+func (s savedFields) check(step int) error {
 	const name = "training state"
-	switch v := field.(type) {
-	case *float64:
-		return checkFinite(step, name, *v)
-	case []float64:
-		return checkFinite(step, name, v...)
-	case []float32:
-		return checkFinite(step, name, v...)
+	for _, field := range s {
+		var err error
+		switch v := field.(type) {
+		case *float64:
+			err = checkFinite(step, name, *v)
+		case []float64:
+			err = checkFinite(step, name, v...)
+		case []float32:
+			err = checkFinite(step, name, v...)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -33,36 +40,28 @@ func checkSaved(field any, step int) error {
 // checkState returns a [*NumericError] if a number that training changes is NaN or infinite.
 // For a parameter the error names the network, unless it is a moving average's.
 func (a *Agent) checkState() error {
-	if err := checkParameters(a.step, a.parameters()); err != nil {
-		return err
-	}
-	for _, field := range a.savedState() {
-		if err := checkSaved(field, a.step); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkParameters(a.step, a.parameters()),
+		a.savedState().check(a.step))
 }
 
 // append encodes the listed numbers and appends them to b. It returns a [*NumericError]
 // if a number is NaN or infinite.
 func (s savedFields) append(b []byte, step int) ([]byte, error) {
+	if err := s.check(step); err != nil {
+		return nil, err
+	}
 	for _, field := range s {
-		if err := checkSaved(field, step); err != nil {
-			return nil, err
-		}
-		var err error
 		switch v := field.(type) {
 		case func():
 			continue
 		case *int:
 			field = int64(*v) // an int has no fixed size
 		case *rand.PCG:
-			field, err = v.MarshalBinary()
+			field, _ = v.MarshalBinary() // cannot fail
 		}
-		if err == nil {
-			b, err = binary.Append(b, binary.LittleEndian, field)
-		}
+		var err error
+		b, err = binary.Append(b, binary.LittleEndian, field)
 		if err != nil {
 			return nil, err
 		}
@@ -89,9 +88,6 @@ func (s savedFields) read(b []byte) error {
 			err = v.UnmarshalBinary(b[:n])
 		default:
 			n, err = binary.Decode(b, binary.LittleEndian, v)
-			if err == nil && checkSaved(field, 0) != nil {
-				err = errors.New("a number is not finite")
-			}
 		}
 		if err != nil {
 			return fmt.Errorf("its state: %w", err)
@@ -101,21 +97,26 @@ func (s savedFields) read(b []byte) error {
 	if len(b) > 0 {
 		return fmt.Errorf("its state has %d bytes too many", len(b))
 	}
+	if s.check(0) != nil {
+		return errors.New("its state: a number is not finite")
+	}
 	return nil
 }
 
 // savedState lists what training changes, except for what the checkpoint's header has.
 func (a *Agent) savedState() savedFields {
+	own := savedFields{
+		a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg,
+		&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy,
+		a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart,
+		&a.goalsSet, &a.goalsReached, a.attachment,
+	}
 	s := slices.Concat(
-		savedFields{a.policy.net.params, a.policy.target.params}, a.policy.adam.savedState(),
-		a.pun.savedState(),
+		a.policy.savedState(), a.pun.savedState(),
 		a.stateScale.savedState(), a.goalScale.savedState(),
-		savedFields{a.exploration.pcg, a.environment.pcg, a.draws.pcg, a.learning.pcg, a.goalDraws.pcg},
-		savedFields{&a.updates, &a.foundAt, &a.losses.critic, &a.losses.head, &a.losses.policy},
-		savedFields{a.observation, a.achieved, a.desired, a.goal, &a.firstGoal, &a.reached, &a.episodeStart},
-		savedFields{&a.goalsSet, &a.goalsReached, a.attachment},
-		a.learner.savedState(), a.explorer.savedState(), a.curriculum.savedState(), a.sampler.savedState(),
-	)
+		own,
+		a.learner.savedState(), a.explorer.savedState(),
+		a.curriculum.savedState(), a.sampler.savedState())
 	for i := range a.log {
 		e := &a.log[i]
 		s = append(s, &e.Step, &e.Success, &e.CriticLoss, &e.PredictiveLoss, &e.ActorLoss,
@@ -127,9 +128,15 @@ func (a *Agent) savedState() savedFields {
 	return s
 }
 
+func (π *policy) savedState() savedFields {
+	return append(savedFields{π.net.params, π.target.params}, π.adam.savedState()...)
+}
+
 func (u *ensemble) savedState() (s savedFields) {
 	for _, c := range u.critics {
-		s = slices.Concat(s, savedFields{c.params, c.target.params}, c.adam.savedState(), c.headAdam.savedState())
+		s = append(s, c.params, c.target.params)
+		s = append(s, c.adam.savedState()...)
+		s = append(s, c.headAdam.savedState()...)
 	}
 	return s
 }
