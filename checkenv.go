@@ -68,8 +68,8 @@ func (c *envCheck) findEffect(component int) error {
 			return err
 		}
 	}
-	return fmt.Errorf("qta: environment: component %d of actions has no effect: %d episodes went the same way with "+
-		"other values of it", component, most)
+	return fmt.Errorf("qta: environment: component %d of actions has no effect: "+
+		"%d episodes went the same way with other values of it", component, most)
 }
 
 // playRound plays four episodes. The second has the first one's seed and actions, except
@@ -181,7 +181,8 @@ func (e *episode) answerProblem(s State, reward float64) string {
 	}
 	e.steps = append(e.steps, playedStep{kept, e.env.Reward(s.Achieved, s.Desired)})
 	if e.earlier != nil {
-		other := e.earlier[len(e.earlier)-1-t] // counted from the end: it is another state than s, except in the middle
+		// Counted from the end, it is another state than s, except in the middle.
+		other := e.earlier[len(e.earlier)-1-t]
 		if problem := rewardProblem(e.env, s, other); problem != "" {
 			return problem
 		}
@@ -190,12 +191,14 @@ func (e *episode) answerProblem(s State, reward float64) string {
 		return "a call of Reward changed the state, which must stay until the next Reset or Step"
 	}
 	if e.earlier != nil && !reflect.DeepEqual(e.steps[t], e.earlier[t]) {
-		return "an episode with the same generator and actions answered otherwise; nothing else may " +
-			"change an episode, such as other random numbers, an earlier episode (even one broken off), " +
+		return "an episode with the same generator and actions answered otherwise; " +
+			"nothing else may change an episode, such as other random numbers, " +
+			"an earlier episode (even one broken off), " +
 			"a call of Reward or the slice of an earlier action"
 	}
 	if now := e.env.Sizes(); now != e.sizes {
-		return fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change", now, e.sizes)
+		return fmt.Sprintf("Sizes returned %+v, and %+v before; sizes must not change",
+			now, e.sizes)
 	}
 	return ""
 }
@@ -207,7 +210,8 @@ func (e *episode) answerProblem(s State, reward float64) string {
 func rewardProblem(env Env, s State, other playedStep) string {
 	for _, g := range [][]float64{s.Achieved, s.Desired} {
 		if r := env.Reward(g, g); r != 0 {
-			return fmt.Sprintf("Reward is %v where achieved is desired; it must be 0 there and -1 elsewhere", r)
+			return fmt.Sprintf("Reward is %v where achieved is desired; "+
+				"it must be 0 there and -1 elsewhere", r)
 		}
 	}
 	hindsight := env.Reward(other.Achieved, s.Achieved)
@@ -223,8 +227,8 @@ func repeatProblem(now, before float64) string {
 	if now == before && (now == 0 || now == -1) {
 		return ""
 	}
-	return fmt.Sprintf("Reward is %v for two goals for which it was %v before; it must be 0 or -1, "+
-		"and depend only on its arguments", now, before)
+	return fmt.Sprintf("Reward is %v for two goals for which it was %v before; "+
+		"it must be 0 or -1, and depend only on its arguments", now, before)
 }
 
 // numbersProblem looks at the numbers of all states that were played. It says if the
@@ -241,15 +245,13 @@ func (c *envCheck) numbersProblem() string {
 		}
 	}
 	if reached == len(c.played) {
-		return fmt.Sprintf("all of %d states reach their goals, whatever the actions: Reward must be -1 away from a goal",
-			reached)
+		return fmt.Sprintf("all of %d states reach their goals, whatever the actions: "+
+			"Reward must be -1 away from a goal", reached)
 	}
 
-	rewarded := func(i int, by float64) bool { return c.misses(goals, i, by) }
-	unrewarded := func(int, float64) bool { return false } // no reward depends on an observation
 	return cmp.Or(
-		unitsProblem("observation", observations, unrewarded),
-		unitsProblem("goal", goals, rewarded),
+		c.unitsProblem("observation", observations, false), // no reward depends on an observation
+		c.unitsProblem("goal", goals, true),
 		c.toleranceProblem())
 }
 
@@ -274,6 +276,15 @@ func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
 
 func (s span) half() float64 { return float64(s.high/2) - float64(s.low/2) }
 
+// isFar reports whether the middle lies far from zero, also compared with the span.
+func (s span) isFar() bool {
+	const (
+		far       = 50
+		farHalves = 20 // in halves of the span
+	)
+	return math.Abs(s.middle()) > max(far, float64(farHalves*s.half()))
+}
+
 // spans returns the range of each component of some vectors.
 func spans(vectors [][]float64) []span {
 	all := make([]span, len(vectors[0]))
@@ -291,17 +302,17 @@ func spans(vectors [][]float64) []span {
 // unitsProblem names a component of some vectors that the networks cannot learn from, or
 // returns "". A component must not vary too widely: heads predict observations as they
 // are (R12), and in the shared layers their large errors would dominate the critics'
-// errors. The widest component must not be narrow, unless it is constant. Another component may be narrow, but
-// below half of that bound no reward may depend on it. rewarded says whether a reward
-// depends on a move of component i.
-func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by float64) bool) string {
-	// The bounds come from an environment in which a dot moves from 0 to 1. If its numbers
-	// are rescaled beyond a bound, training takes three times the steps, or never succeeds.
+// errors. The widest component must not be narrow, unless it is constant. Another component
+// may be narrow. But below half of that bound no reward may depend on it. rewarded says
+// whether rewards depend on the vectors at all.
+//
+// The bounds, with those of isFar, come from an environment in which a dot moves from 0 to
+// 1. If its numbers are rescaled beyond a bound, training takes three times the steps, or
+// never succeeds.
+func (c *envCheck) unitsProblem(name string, vectors [][]float64, rewarded bool) string {
 	const (
-		far       = 50   // distance of the middle from zero
-		farHalves = 20   // the same distance, in halves of the span
-		wide      = 100  // half of the span
-		narrow    = 1e-3 // half of the span
+		wide   = 100  // half of the span
+		narrow = 1e-3 // half of the span
 	)
 	all := spans(vectors)
 	widest := 0.0
@@ -310,15 +321,15 @@ func unitsProblem(name string, vectors [][]float64, rewarded func(i int, by floa
 	}
 	for i, s := range all {
 		half := s.half()
-		isFar := math.Abs(s.middle()) > max(far, float64(farHalves*half)) // beyond both bounds
 		isNarrow := 0 < half && half < narrow
 		if isNarrow && half < widest {
 			wholeSpan := 2 * half
-			isNarrow = half < narrow/2 && rewarded(i, wholeSpan)
+			isNarrow = half < narrow/2 && rewarded && c.misses(vectors, i, wholeSpan)
 		}
 		isWide := half > wide
-		if isFar || isNarrow || isWide {
-			return fmt.Sprintf("%s %d lies between %v and %v, from which the networks learn slowly or nothing: "+
+		if s.isFar() || isNarrow || isWide {
+			return fmt.Sprintf("%s %d lies between %v and %v, "+
+				"from which the networks learn slowly or nothing: "+
 				"subtract its middle and divide by its spread, as Scaled does", name, i, s.low, s.high)
 		}
 	}
@@ -335,8 +346,8 @@ func (c *envCheck) toleranceProblem() string {
 			return c.env.Reward(beside, s.Achieved) == 0 || c.env.Reward(s.Achieved, beside) == 0
 		}
 		if c.continuous(i, near) && !slices.ContainsFunc(c.played, reached) {
-			return fmt.Sprintf("Reward is -1 wherever component %d of the goal is missed by %.2g, a thousandth of its mean "+
-				"step: no policy comes so close", i, near)
+			return fmt.Sprintf("Reward is -1 wherever component %d of the goal is missed by %.2g, "+
+				"a thousandth of its mean step: no policy comes so close", i, near)
 		}
 	}
 	return ""
@@ -395,7 +406,8 @@ func Scaled(env Env, observations, goals [][2]float64) Env {
 // mustPair panics if there are pairs, but not one for each of the want components.
 func mustPair(name string, pairs, want int) {
 	if pairs != 0 && pairs != want {
-		panic(fmt.Sprintf("qta: Scaled: %s has %d pairs, want %d, one for each number", name, pairs, want))
+		panic(fmt.Sprintf("qta: Scaled: %s has %d pairs, want %d, one for each number",
+			name, pairs, want))
 	}
 }
 

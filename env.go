@@ -118,11 +118,13 @@ func stepProblem(env Env, sizes Sizes, desired []float64, s State, reward float6
 	}
 	for i, was := range desired {
 		if now := s.Desired[i]; now != was {
-			return fmt.Sprintf("number %d of the desired goal went from %v to %v within an episode", i, was, now)
+			return fmt.Sprintf("number %d of the desired goal went from %v to %v within an episode",
+				i, was, now)
 		}
 	}
 	if want := env.Reward(s.Achieved, s.Desired); reward != want || (want != 0 && want != -1) {
-		return fmt.Sprintf("Step returned reward %v and Reward %v; both must be the same, 0 or -1", reward, want)
+		return fmt.Sprintf("Step returned reward %v and Reward %v; both must be the same, 0 or -1",
+			reward, want)
 	}
 	return ""
 }
@@ -148,7 +150,8 @@ func numbersProblem(name string, x []float64, want int) string {
 	}
 	for i, v := range x {
 		if !(math.Abs(v) <= largestNumber) {
-			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v", i, name, v, largestNumber)
+			return fmt.Sprintf("number %d of the %s is %v, allowed are numbers up to ±%v",
+				i, name, v, largestNumber)
 		}
 	}
 	return ""
