@@ -55,7 +55,8 @@ type cell [2]int
 func NewMaze(name string) (*Maze, error) {
 	var height, width int
 	fmt.Sscanf(name, "%dx%d", &height, &width)
-	named := name == fmt.Sprintf("%dx%d", height, width) // the numbers have no sign and no leading zero
+	// A number with a sign or a leading zero would be printed otherwise.
+	named := name == fmt.Sprintf("%dx%d", height, width)
 	shaped := height >= 3 && width >= 5 && width%2 == 1
 	if named && shaped && mazeFits(height, width) {
 		return ParseMaze(mMaze(height, width))
@@ -69,9 +70,9 @@ func NewMaze(name string) (*Maze, error) {
 		return ParseMaze(squareWave(bends))
 	}
 
-	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", with H at least 3 and W odd and at least 5, `+
-		`and "NU5", such as "1U5", with N at least 1; a ring of walls included, they have at most %d cells`,
-		name, maxMazeCells)
+	return nil, fmt.Errorf(`qta: maze %q: mazes are "HxW", such as "4x5", `+
+		`with H at least 3 and W odd and at least 5, and "NU5", such as "1U5", with N at least 1; `+
+		`a ring of walls included, they have at most %d cells`, name, maxMazeCells)
 }
 
 // mazeFits reports whether a map of this size, without its ring, is small enough.
@@ -346,13 +347,13 @@ type mazeText struct {
 // read cuts a map into lines and finds start and goal in it.
 func (t *mazeText) read(text string) error {
 	const allowed = "a map has '#' (wall), ' ' or '.' (free), one S (start) and one G (goal)"
-	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", " ", ".").Replace(text)
 	t.lines = strings.Split(text, "\n")
 
 	marks := map[rune]cell{} // where S and G stand
 	for r, line := range t.lines {
-		for c, mark := range line { // c counts bytes and so columns, because every allowed mark has one byte
+		// c counts bytes, and so columns, because every allowed mark has one byte.
+		for c, mark := range line {
 			_, twice := marks[mark]
 			if twice || !strings.ContainsRune("#.SG", mark) {
 				return placeError(cell{r, c}, "%q may not stand here: %s", mark, allowed)
@@ -384,8 +385,8 @@ func (t *mazeText) reach() error {
 			t.high[i] = max(t.high[i], at[i])
 		}
 		if !mazeFits(t.high[0]-t.low[0]+1, t.high[1]-t.low[1]+1) {
-			return placeError(t.high, "from S to here the maze has more than the %d cells allowed, with its ring of walls",
-				maxMazeCells)
+			return placeError(t.high, "from S to here the maze has more than "+
+				"the %d cells allowed, with its ring of walls", maxMazeCells)
 		}
 		for r := at[0] - 1; r <= at[0]+1; r++ {
 			for c := at[1] - 1; c <= at[1]+1; c++ {
@@ -398,8 +399,8 @@ func (t *mazeText) reach() error {
 		}
 	}
 	if !t.reached[t.goal] {
-		return placeError(t.goal, "this G cannot be reached from S; draw a free way from line %d, column %d",
-			t.start[0]+1, t.start[1]+1)
+		return placeError(t.goal, "this G cannot be reached from S; "+
+			"draw a free way from line %d, column %d", t.start[0]+1, t.start[1]+1)
 	}
 	return nil
 }
