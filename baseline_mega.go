@@ -24,10 +24,13 @@ const (
 	megaHigh     = 0.7  // at this success rate and above the cutoff falls
 	megaLow      = 0.3  // at this success rate and below the cutoff rises
 
-	megaTargetEvery = 40  // updates from one step of the agent's targets to the next (config: target_network_update_freq)
-	megaGradient    = 5.0 // largest magnitude of an element of the agent's gradients (config: grad_value_clipping)
+	// Updates from one step of the agent's target networks to the next. In MEGA's config it is
+	// target_network_update_freq.
+	megaTargetEvery = 40
+	// The largest magnitude of an element of the agent's gradients, grad_value_clipping there.
+	megaGradient = 5.0
 
-	megaGoalRandom  = 0.1    // added to the probability of a random action for each step at the goal
+	megaGoalRandom  = 0.1    // each step at the goal adds it to a random action's probability
 	megaFutureUntil = 25_000 // up to this environment step all relabeling is "future"
 )
 
@@ -41,7 +44,13 @@ const (
 )
 
 // megaMix is the hindsight mix: the probabilities of the kinds.
-var megaMix = [...]float64{megaOwn: 0.1, megaFuture: 0.4, megaDesired: 0.3, megaAchieved: 0.1, megaPursued: 0.1}
+var megaMix = [...]float64{
+	megaOwn:      0.1,
+	megaFuture:   0.4,
+	megaDesired:  0.3,
+	megaAchieved: 0.1,
+	megaPursued:  0.1,
+}
 
 // A megaCurriculum is the curriculum MEGA. From Reading R81 on, this comment is about the
 // set [MEGA], which has MEGA's learner.
@@ -252,7 +261,8 @@ func (m *megaCurriculum) savedState() savedFields {
 		n = min(max(n, 0), megaWindow) // a checkpoint may have any n
 		m.outcomes = window[:n]
 	}
-	return savedFields{&m.cutoff.value, &m.cutoff.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
+	c := &m.cutoff
+	return savedFields{&c.value, &c.lowest, &m.stepsAtGoal, m.desired, &n, &window, restore}
 }
 
 // MEGA returns the hyper-parameters of MEGA (Pitis et al., 2020) as QTA's authors ran it,

@@ -22,7 +22,9 @@ const (
 	vdsRate       = 1e-3 // Adam's step
 	vdsPolyak     = 0.95 // ρ of the members' target networks, which move once after each episode
 
-	vdsAgentUpdates = 40 // the agent's updates at each episode's end (n_batches), before one step of its target networks
+	// The agent's updates at each episode's end, before one step of its target networks. In
+	// VDS's code it is n_batches.
+	vdsAgentUpdates = 40
 )
 
 // A vdsCurriculum is the curriculum VDS. From Reading R86 on, this comment is about the
@@ -76,7 +78,8 @@ func newVDSCurriculum(p Params, sizes Sizes, seed uint64, w *workers) *vdsCurric
 
 func (v *vdsCurriculum) ready(env Env) error {
 	if _, ok := env.(GoalSampler); !ok {
-		return errors.New("qta: the curriculum vds needs an environment with the method SampleGoal (a GoalSampler)")
+		return errors.New("qta: the curriculum vds needs an environment " +
+			"with the method SampleGoal (a GoalSampler)")
 	}
 	return nil
 }
@@ -93,7 +96,8 @@ func (v *vdsCurriculum) goal(a *Agent, first bool) ([]float64, error) {
 	goals := make([][]float64, vdsCandidates)
 	for k := range goals {
 		sample := a.env.(GoalSampler).SampleGoal(a.goalDraws.Rand)
-		if problem := numbersProblem("goal that SampleGoal returned", sample, a.sizes.Goal); problem != "" {
+		problem := numbersProblem("goal that SampleGoal returned", sample, a.sizes.Goal)
+		if problem != "" {
 			return nil, &EnvError{a.step, problem}
 		}
 		goals[k] = slices.Clone(sample)

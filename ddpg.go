@@ -78,8 +78,8 @@ func (a *Agent) policyGradient(x matrix) float64 {
 // actionGradient returns the mean 1/B Σ 1/G Σ_i Q_i(x). It sets da, B by action, to the
 // mean's gradient with respect to the action columns of x, which are the last columns.
 func (u *ensemble) actionGradient(da, x matrix) (mean float64) {
-	last := len(u.critics[0].q.layers)
-	dq := u.pass.dx[last].slice(0, x.rows)
+	layers := len(u.critics[0].q.layers)
+	dq := u.pass.dx[layers].slice(0, x.rows)
 	n := x.rows * len(u.critics)
 	for r := range dq.elements() {
 		dq.data[r] = 1 / float32(n)

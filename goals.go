@@ -106,15 +106,15 @@ func (a *Agent) randomGoal() []float64 {
 func (a *Agent) drawCandidates() []int {
 	n := a.replay.n
 	N := a.params.Candidates
-	candidates := make([]int, 0, min(n, N))
+	drawn := make([]int, 0, min(n, N))
 	for i := range n {
-		missing := N - len(candidates)
+		missing := N - len(drawn)
 		// Transition i is taken with probability missing / (n - i).
 		if n <= N || a.goalDraws.index(n-i) < missing {
-			candidates = append(candidates, i)
+			drawn = append(drawn, i)
 		}
 	}
-	return candidates
+	return drawn
 }
 
 // uncertainty returns the epistemic uncertainty of N candidates: the mean over d
@@ -333,13 +333,14 @@ func Achievable(candidates []int, q []float64, c float64, T int) []int {
 	return kept
 }
 
-// achievableNow returns the candidates for an episode's first goal. A candidate stays if
-// its goal, pursued from the current state, has a mean Q of at least c T.
+// achievableNow returns those of the transitions that stay candidates for an episode's
+// first goal. A candidate stays if its goal, pursued from the current state, has a mean Q
+// of at least c T.
 //
 // Reading R25: Q is taken at the episode's start with the policy's action, and T is the
 // horizon. A candidate whose Q is exactly at the threshold stays.
-func (a *Agent) achievableNow(candidates []int) []int {
-	now := slices.Repeat([][]float64{a.observation}, len(candidates))
-	values := a.Value(now, a.replay.achieved.of(candidates))
-	return Achievable(candidates, values, a.params.Threshold, a.params.Horizon)
+func (a *Agent) achievableNow(transitions []int) []int {
+	now := slices.Repeat([][]float64{a.observation}, len(transitions))
+	values := a.Value(now, a.replay.achieved.of(transitions))
+	return Achievable(transitions, values, a.params.Threshold, a.params.Horizon)
 }

@@ -209,9 +209,13 @@ func (a *Agent) enterState(s State) {
 
 // A learner makes the updates of the networks.
 type learner interface {
-	update(a *Agent) error       // is called after each environment step except the first LearningStarts steps
-	afterEpisode(a *Agent) error // is called at an episode's end, after the curriculum's endEpisode: for VDS
-	savedState() savedFields     // what training changes, except the networks: for departures
+	// update is called after each environment step except the first LearningStarts steps.
+	update(a *Agent) error
+
+	// The other methods are for departures.
+
+	afterEpisode(a *Agent) error // is called at an episode's end, after the curriculum's endEpisode
+	savedState() savedFields     // what training changes, except the networks
 }
 
 // paperLearner is the paper's learner.
@@ -266,8 +270,8 @@ func (a *Agent) checkRewards(b *batch) error {
 	for row, r := range b.r {
 		if r != 0 && r != -1 {
 			step := b.transitions[row] + 1 // the environment step that stored the transition
-			problem := fmt.Sprintf("Reward is %v for the goal achieved by step %d and a replayed goal; "+
-				"it must be 0 or -1", r, step)
+			problem := fmt.Sprintf("Reward is %v for the goal achieved by step %d "+
+				"and a replayed goal; it must be 0 or -1", r, step)
 			return &EnvError{a.step, problem}
 		}
 	}
@@ -306,7 +310,8 @@ func (a *Agent) Evaluate(env Env, rollouts int, seed uint64) (Evaluation, error)
 		return Evaluation{}, errTwoInstances
 	}
 	if rollouts < 1 {
-		return Evaluation{}, fmt.Errorf("qta: an evaluation has %d rollouts, allowed are 1 and above", rollouts)
+		err := fmt.Errorf("qta: an evaluation has %d rollouts, allowed are 1 and above", rollouts)
+		return Evaluation{}, err
 	}
 	return a.evaluateWith(env, rollouts, newStream(seed, forEvaluation))
 }

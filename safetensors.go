@@ -32,7 +32,7 @@ func (a *Agent) WriteSafetensors(w io.Writer) error {
 	if err := checkParameters(a.step, a.parameters()); err != nil {
 		return err
 	}
-	f := tensorFile{header: append([]byte(`{"__metadata__":`), toJSON(a.metadata())...)}
+	f := tensorFile{header: fmt.Appendf(nil, `{"__metadata__":%s`, toJSON(a.metadata()))}
 	for i, l := range a.policy.net.layers {
 		f.addLayer(fmt.Sprintf("policy.%d", i), l)
 	}
