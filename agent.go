@@ -210,9 +210,10 @@ func (a *Agent) policyValues(u *ensemble, states, goals [][]float64) [][]float32
 // with numbers within ±1e12.
 func (a *Agent) rows(states, goals [][]float64) matrix {
 	if len(states) != len(goals) {
-		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals", len(states), len(goals)))
+		panic(fmt.Sprintf("qta: an agent asked about %d observations and %d goals",
+			len(states), len(goals)))
 	}
-	x := newMatrix(len(states), a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
+	x := newMatrix(len(states), a.sizes.criticWidth())
 	for k, s := range states {
 		problem := cmp.Or(numbersProblem("observation", s, a.sizes.Observation),
 			numbersProblem("goal", goals[k], a.sizes.Goal))
@@ -336,10 +337,11 @@ func (a *Agent) checkSizes(env Env) error {
 }
 
 var (
-	errTwoInstances = errors.New("qta: training and evaluation need two instances of the environment; " +
-		"in a single one an evaluation would break off the running episode")
-	errHalfway = errors.New("qta: the agent is inside an environment step and can be neither trained nor saved; " +
-		"save it in AfterStep or AfterEvaluation, or after Train has returned nil or its context's cause, " +
+	errTwoInstances = errors.New("qta: training and evaluation need two instances " +
+		"of the environment; in a single one an evaluation would break off the running episode")
+	errHalfway = errors.New("qta: the agent is inside an environment step " +
+		"and can be neither trained nor saved; save it in AfterStep or AfterEvaluation, " +
+		"or after Train has returned nil or its context's cause, " +
 		"and continue from that checkpoint")
 	errTraining = errors.New("qta: the agent is in training: " +
 		"functions that Train calls cannot train it, load it or change its curriculum")
@@ -359,7 +361,8 @@ func (a *Agent) enter(ctx context.Context, env, evaluation Env, o TrainOptions) 
 		return err
 	}
 	if o.EvalEvery < 1 || o.Rollouts < 1 {
-		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above", o.EvalEvery, o.Rollouts)
+		return fmt.Errorf("qta: EvalEvery is %d and Rollouts is %d, allowed are 1 and above",
+			o.EvalEvery, o.Rollouts)
 	}
 	if same(env, evaluation) {
 		return errTwoInstances
@@ -399,13 +402,12 @@ func (a *Agent) reenter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, i := FirstJump([][]float64{a.desired}, [][]float64{s.Desired}) // i is -1 if the goal is the same
-	if i >= 0 {
+	_, i := FirstJump([][]float64{a.desired}, [][]float64{s.Desired})
+	if i >= 0 { // the goal is another one
 		name := fmt.Sprintf("number %d of the desired goal", i)
 		return changedError(a.step, name, a.desired[i], s.Desired[i])
 	}
-	copy(a.observation, s.Observation)
-	copy(a.achieved, s.Achieved)
+	a.enterState(s)
 	copy(a.desired, s.Desired)
 	return nil
 }
@@ -414,11 +416,13 @@ func (a *Agent) reenter(ctx context.Context) error {
 // An episode must begin at i = from. Chance comes from rng. If ctx is done, playAgain stops
 // between two episodes.
 func (a *Agent) playAgain(ctx context.Context, rng *rand.Rand, from, to int) (last State, err error) {
-	for start := from; start < to && err == nil; start += a.params.Horizon {
+	for from < to && err == nil {
 		if ctx.Err() != nil {
 			return last, context.Cause(ctx)
 		}
-		last, err = a.playEpisodeAgain(rng, start, min(start+a.params.Horizon, to))
+		end := min(from+a.params.Horizon, to)
+		last, err = a.playEpisodeAgain(rng, from, end)
+		from = end
 	}
 	return last, err
 }
@@ -433,7 +437,8 @@ func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err 
 		if problem := stateProblem(last, a.sizes); problem != "" {
 			return last, &EnvError{i + 1, problem}
 		}
-		was = append(was, slices.Concat(a.replay.nextObservation.at(i), a.replay.nextAchieved.at(i)))
+		r := a.replay
+		was = append(was, slices.Concat(r.nextObservation.at(i), r.nextAchieved.at(i)))
 		now = append(now, slices.Concat(last.Observation, last.Achieved))
 	}
 	step, number := FirstJump(was, now) // the first difference that rounding does not explain
@@ -450,15 +455,19 @@ func (a *Agent) playEpisodeAgain(rng *rand.Rand, from, to int) (last State, err 
 // changedError returns an error about a number that differs from before by more than
 // rounding.
 func changedError(step int, name string, was, now float64) error {
-	return &EnvError{step, fmt.Sprintf("%s is %v where it was %v before the interruption: the environment has "+
-		"changed, takes chance from elsewhere than Reset's generator, or rounds differently on this machine, "+
-		"and a last digit decides what happens", name, now, was)}
+	return &EnvError{step, fmt.Sprintf("%s is %v where it was %v before the interruption: "+
+		"the environment has changed, takes chance from elsewhere than Reset's generator, "+
+		"or rounds differently on this machine, and a last digit decides what happens",
+		name, now, was)}
 }
 
 // parameters returns the parameters of all networks, in a fixed order.
 func (a *Agent) parameters() []parameterVector {
-	own := []parameterVector{{"policy", a.policy.net.params}, {"target policy", a.policy.target.params}}
-	return slices.Concat(own, a.pun.parameters("critic"), a.curriculum.networks())
+	policy := []parameterVector{
+		{"policy", a.policy.net.params},
+		{"target policy", a.policy.target.params},
+	}
+	return slices.Concat(policy, a.pun.parameters("critic"), a.curriculum.networks())
 }
 
 // A NumericError reports that the arithmetic of training has failed: a number is NaN or
@@ -472,7 +481,8 @@ type NumericError struct {
 
 func (e *NumericError) Error() string {
 	return fmt.Sprintf("qta: step %d: %s: %v is not finite; "+
-		"a smaller learning rate may help, or smaller numbers in the environment", e.Step, e.Network, e.Value)
+		"a smaller learning rate may help, or smaller numbers in the environment",
+		e.Step, e.Network, e.Value)
 }
 
 // checkFinite returns a [*NumericError] if one of a network's numbers is NaN or
@@ -530,7 +540,8 @@ type ownCurriculum struct {
 
 func (o *ownCurriculum) ready(Env) error {
 	if o.chosen == nil {
-		return errors.New("qta: the agent was saved with a curriculum of your own: give it to SetCurriculum before Train")
+		return errors.New("qta: the agent was saved with a curriculum of your own: " +
+			"give it to SetCurriculum before Train")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // policy each have a minibatch of their own. Critics and heads each take a step of their
 // own, and both steps move the backbone.
 type authorsLearner struct {
-	generalLearner
+	paperLearner
 	headBatch, policyBatch batch
 }
 
@@ -34,11 +34,11 @@ func (l *authorsLearner) update(a *Agent) error {
 	if err := a.draw(b, a.sampler, a.curriculum.replayGoal); err != nil {
 		return err
 	}
-	byEpisode := episodeSampler{uniformSampler{a.replay}}
-	if err := a.draw(&l.headBatch, byEpisode, pursuedGoal); err != nil {
+	uniform := uniformSampler{a.replay}
+	if err := a.draw(&l.headBatch, episodeSampler{uniform}, pursuedGoal); err != nil {
 		return err
 	}
-	if err := a.draw(&l.policyBatch, uniformSampler{a.replay}, a.curriculum.replayGoal); err != nil {
+	if err := a.draw(&l.policyBatch, uniform, a.curriculum.replayGoal); err != nil {
 		return err
 	}
 	a.updates++
@@ -51,16 +51,18 @@ func (l *authorsLearner) update(a *Agent) error {
 		action := b.next.row(r)[b.next.cols-a.sizes.Action:]
 		smooth(action, targetNoise, a.learning.Rand)
 	}
-	u.heads.targets(u, b, a.learning)                     // Equation 1
-	a.losses.critic = l.termGradients(u, b, u.criticTerm) // Equation 2
-	l.finishGradients(u)
-	u.stepCritics()
+	u.heads.targets(u, b, a.learning)                  // Equation 1
+	a.losses.critic = u.termGradients(b, u.criticTerm) // Equation 2
+	for _, c := range u.critics {
+		c.adam.step()
+	}
 	a.sampler.prioritize(b)
 	u.follow() // Equation 3
 
-	a.losses.head = l.termGradients(u, &l.headBatch, u.headTerm) // predictiveNorm
-	l.finishGradients(u)
-	u.stepHeads()
+	a.losses.head = u.termGradients(&l.headBatch, u.headTerm) // predictiveNorm
+	for _, c := range u.critics {
+		c.headAdam.step()
+	}
 
 	a.losses.policy = a.policyGradient(l.policyBatch.x)
 	a.policy.adam.step()
@@ -71,7 +73,7 @@ func (l *authorsLearner) update(a *Agent) error {
 // termGradients sets the gradients of all critics to the gradients of one term, and
 // returns the mean loss. A term has no gradient in the layer of the other term, Q_final
 // or the head, so only weight decay moves that layer.
-func (l *authorsLearner) termGradients(u *ensemble, b *batch, t term) (loss float64) {
+func (u *ensemble) termGradients(b *batch, t term) (loss float64) {
 	for i, c := range u.critics {
 		clear(c.gradient.params)
 		one, ξ := u.oneGradient(i, b, t)
@@ -134,15 +136,16 @@ func predictiveNorm(dp, p, s []float32, width int) float64 {
 	rows := len(p) / width
 	sum := 0.0
 	for r := range rows {
+		row := r * width // where row r begins
 		square := 0.0
-		for i := r * width; i < (r+1)*width; i++ {
+		for i := row; i < row+width; i++ {
 			δ := float64(p[i] - s[i])
 			square += float64(δ * δ)
 		}
 		norm := math.Sqrt(square)
 		sum += norm
 
-		for i := r * width; i < (r+1)*width; i++ {
+		for i := row; i < row+width; i++ {
 			dp[i] = 0
 			if norm > 0 {
 				dp[i] = float32(float64(p[i]-s[i]) / (norm * float64(rows)))

@@ -166,9 +166,14 @@ func (l *generalLearner) update(a *Agent) error {
 		criticLoss += critic
 		headLoss += head
 	}
-	l.finishGradients(u)
-	u.stepCritics()
-	u.stepHeads()
+	if l.oneBackbone {
+		u.sumBackbones()
+	}
+	for _, c := range u.critics {
+		l.clip(c.gradient.params)
+		c.adam.step()
+		c.headAdam.step()
+	}
 	G := float64(len(u.critics))
 	a.losses.critic = criticLoss / G
 	a.losses.head = headLoss / G
@@ -207,28 +212,6 @@ func (u *ensemble) oneGradient(i int, b *batch, t term) (loss float64, ξ matrix
 	loss = t(i, b, ξ, epilogue{mask: ξ}) // t is the last term, so it applies the mask of ReLU
 	c.q.backward(u.pass, c.gradient.q, len(c.q.layers)-1)
 	return loss, ξ
-}
-
-// finishGradients prepares the gradients of all critics and heads for the optimizers.
-func (l *generalLearner) finishGradients(u *ensemble) {
-	if l.oneBackbone {
-		u.sumBackbones()
-	}
-	for _, c := range u.critics {
-		l.clip(c.gradient.params)
-	}
-}
-
-func (u *ensemble) stepCritics() {
-	for _, c := range u.critics {
-		c.adam.step()
-	}
-}
-
-func (u *ensemble) stepHeads() {
-	for _, c := range u.critics {
-		c.headAdam.step()
-	}
 }
 
 // clip limits each element of a gradient, before Adam sees it.
@@ -357,30 +340,29 @@ func inMask(seed uint64, k, i int) bool {
 }
 
 // backbone returns the parameters of Q_backbone.
-func backbone(q *mlp) []float32 {
-	final := q.layers[len(q.layers)-1]
-	finalSize := layerSize(final.w.rows, final.w.cols)
-	return q.params[:len(q.params)-finalSize]
+func (n *criticNet) backbone() []float32 {
+	finalSize := layerSize(n.final.w.rows, n.final.w.cols)
+	return n.q.params[:len(n.q.params)-finalSize]
 }
 
 // shareBackbone copies the first critic's backbone to all critics and target critics.
 func (u *ensemble) shareBackbone() {
 	for _, c := range u.critics {
-		copy(backbone(c.q), backbone(u.critics[0].q))
+		copy(c.backbone(), u.critics[0].backbone())
 		copy(c.target.params, c.q.params)
 	}
 }
 
 // sumBackbones replaces each critic's gradient of the backbone by the sum of all.
 func (u *ensemble) sumBackbones() {
-	sum := backbone(u.critics[0].gradient.q)
+	sum := u.critics[0].gradient.backbone()
 	for _, c := range u.critics[1:] {
-		for k, v := range backbone(c.gradient.q) {
+		for k, v := range c.gradient.backbone() {
 			sum[k] += v
 		}
 	}
 	for _, c := range u.critics[1:] {
-		copy(backbone(c.gradient.q), sum)
+		copy(c.gradient.backbone(), sum)
 	}
 }
 

@@ -1,6 +1,7 @@
 package qta
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,10 +48,8 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	names, _ := fs.Glob(fsys, "*.json")
 	if len(names) == 0 {
 		_, err := fs.ReadDir(fsys, ".")
-		cause := errors.Unwrap(err) // without the path
-		if cause == nil {
-			cause = errors.New("no file matches *.json")
-		}
+		unread := errors.Unwrap(err) // without the path
+		cause := cmp.Or(unread, errors.New("no file matches *.json"))
 		return nil, fmt.Errorf("qta: vectors: %w", cause)
 	}
 	var results []CheckResult
@@ -64,6 +63,12 @@ func Check(fsys fs.FS) ([]CheckResult, error) {
 	return results, nil
 }
 
+// A vectorsFile is a file of vectors.
+type vectorsFile struct {
+	Equation, Paper string
+	Cases           []vectorCase
+}
+
 // A vectorCase is a case as the file has it.
 type vectorCase struct {
 	Name    string
@@ -71,25 +76,32 @@ type vectorCase struct {
 	Tol     *float64 // nil if it is absent
 }
 
-// checkFile compares the code with every case of a file.
-func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
+// readFile reads a file of vectors. It does not look into the cases.
+func readFile(fsys fs.FS, name string) (*vectorsFile, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > 4<<20 {
-		return nil, errors.New("it is not a regular file of at most 4 MB") // a FIFO would wait for ever
+		// Reading a FIFO would wait for ever.
+		return nil, errors.New("it is not a regular file of at most 4 MB")
 	}
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Equation, Paper string
-		Cases           []vectorCase
-	}
+	var file vectorsFile
 	if err := fromJSON(text, &file); err != nil {
 		return nil, notJSON(text, err)
+	}
+	return &file, nil
+}
+
+// checkFile compares the code with every case of a file.
+func checkFile(fsys fs.FS, name string) ([]CheckResult, error) {
+	file, err := readFile(fsys, name)
+	if err != nil {
+		return nil, err
 	}
 	kind := slices.IndexFunc(equations, func(e equation) bool { return e.name == file.Equation })
 	if kind < 0 {
@@ -181,7 +193,7 @@ var equations = []equation{
 	{"her-future", nil, "futureStep", "i n u", checkFutureStep},
 	{"per", []int{7, 8}, "prioritizedSampler.probability, ImportanceWeights", "priority alpha beta", checkPrioritized},
 	{"per-beta", nil, "PriorityBeta", "beta_initial beta_steps t", checkPriorityBeta},
-	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " priority alpha beta", checkUpdate},
+	{"update-per", []int{7, 8}, "paperLearner.update, prioritizedSampler.weigh", updateKeys + " priority alpha beta", checkPrioritizedUpdate},
 	{"achievable", nil, "Achievable", "q_mean c T", checkAchievable},
 
 	// Section 4.
@@ -201,8 +213,7 @@ func checkTDTarget(in vector, out *comparison) {
 	r := list[float32](in, "r")
 	q := lists[float32](in, "q_target")
 	require(len(q[0]) == len(r), "in: q_target has %d values of a critic, and r %d", len(q[0]), len(r))
-	draws := pairScript(in.wholes("M"), len(q))
-	i, j := drawPair(draws, len(q)) // the case's M
+	i, j := drawPair(in.pairScript(len(q)), len(q)) // the case's M
 
 	y := make([]float32, len(r))
 	TDTarget(y, r, q[i], q[j], in.number("gamma"))
@@ -214,7 +225,7 @@ func checkTDTarget(in vector, out *comparison) {
 func checkTargets(in vector, out *comparison) {
 	a, b := in.agentAndBatch()
 	in.computeTargets(a, b)
-	aNext := b.next.columns(b.next.cols-a.sizes.Action, b.next.cols)
+	_, _, aNext := a.sizes.parts(b.next)
 	out.holds("a_next", aNext)
 	out.holds("y", b.y)
 }
@@ -234,18 +245,15 @@ func checkClippedTargets(in vector, out *comparison) {
 // computeTargets sets a' in b.next, and the targets b.y with the case's M.
 func (v vector) computeTargets(a *Agent, b *batch) {
 	a.policy.act(a.policy.target, b.next)
-	draws := pairScript(v.wholes("M"), len(a.pun.critics))
-	a.pun.heads.targets(a.pun, b, draws)
+	a.pun.heads.targets(a.pun, b, v.pairScript(len(a.pun.critics)))
 }
 
 // checkCriticLoss checks Equation 2 for each critic, and its gradient through the network.
 func checkCriticLoss(in vector, out *comparison) {
 	a, b := in.agentAndBatch()
-	for i, c := range a.pun.critics {
-		ξ := c.q.latent(a.pun.pass, b.x)
-		// Equation 2 is the only term of dξ here, so its epilogue applies the mask of ξ's ReLU.
-		loss := a.pun.criticTerm(i, b, ξ, epilogue{mask: ξ})
-		c.q.backward(a.pun.pass, c.gradient.q, len(c.q.layers)-1)
+	u := a.pun
+	for i, c := range u.critics {
+		loss, _ := u.oneGradient(i, b, u.criticTerm)
 		out.holds(at("loss", i), loss)
 		out.holds(at("grad", i), c.gradient.q.layers)
 	}
@@ -289,64 +297,48 @@ func checkPredictiveLoss(in vector, out *comparison) {
 	}
 }
 
-// checkUpdate checks whole updates. The critics descend the joint loss of Equations 2 and
-// 4 if predictive_weight is 1 or the case has priorities. Otherwise Equation 4 moves only
-// the heads. With priorities, replay is prioritized.
+// checkUpdate checks whole updates. If predictive_weight is 1, the critics descend the joint
+// loss of Equations 2 and 4. Otherwise Equation 4 moves only the heads.
 func checkUpdate(in vector, out *comparison) {
 	p := Paper()
-	prioritized := in.has("priority")
 	weight := in.numberIf("predictive_weight")
 	require(weight == 0 || weight == 1, "in: predictive_weight is %v, want 0 or 1", weight)
-	joint := weight == 1 || prioritized
-	if !joint {
+	if weight == 0 {
 		p.PredictiveGradient = "head"
 	}
-	first := in.minibatch(0)
-	if prioritized {
-		p.Replay = "per"
-		p.Batch = first.length("g")
-		p.PriorityAlpha = in.number("alpha")
-		p.PriorityBeta = in.number("beta")
-	}
-	a := in.agent(p, first.length(at("s", 0)), first.length(at("g", 0)))
-	given := &givenDraw{sampler: a.sampler} // used only if replay is prioritized
-	if prioritized {
-		in.prioritize(a)
-		a.sampler = given
-	}
-
+	a := in.updater(p)
 	for i := range in.length("steps") {
-		minibatch := in.minibatch(i)
-		a.batch = *minibatch.batch(a)
-		requireRewards(minibatch.place, a.batch.r)
-		a.batch.transitions = nil // so that Agent.draw keeps the case's rows and draws none
-		if prioritized {
-			given.transitions = minibatch.transitions(a)
-		}
-		a.learning = pairScript(minibatch.wholes("M"), len(a.pun.critics)) // the update draws M from it
-		err := a.learner.update(a)
-		require(err == nil, "%v", err)
+		in.minibatch(i).update(a)
 	}
-
-	out.holds("actor", a.policy.net.layers)
-	out.holds("actor_target", a.policy.target.layers)
-	for i, c := range a.pun.critics {
-		out.holds(at("critics", i), c.q.layers)
-		out.holds(at("critic_targets", i), c.target.layers)
-		out.holds(at("heads", i), c.head)
-	}
-	if prioritized {
-		sampler := given.sampler.(*prioritizedSampler)
-		for j := range a.replay.n {
-			out.holds(at("P", j), sampler.probability(j))
-		}
-	}
+	out.holdsNetworks(a)
 }
 
-// requireRewards requires that rewards are 0 or -1, as an agent's are.
-func requireRewards(place string, rewards []float32) {
-	for _, r := range rewards {
-		require(r == 0 || r == -1, "%s.r has %v, want 0 or -1", place, r)
+// checkPrioritizedUpdate checks whole updates by the joint loss, with prioritized replay. The
+// replay has a transition for each of the case's priorities.
+func checkPrioritizedUpdate(in vector, out *comparison) {
+	p := Paper()
+	p.Replay = "per"
+	p.Batch = in.minibatch(0).length("g")
+	p.PriorityAlpha = in.number("alpha")
+	p.PriorityBeta = in.number("beta")
+	a := in.updater(p)
+	s := a.sampler.(*prioritizedSampler)
+	for j, priority := range list[float64](in, "priority") {
+		s.set(j, priority)
+		s.prioritized++ // it is not new
+		a.replay.n++
+	}
+
+	given := &givenDraw{sampler: s}
+	a.sampler = given
+	for i := range in.length("steps") {
+		minibatch := in.minibatch(i)
+		given.transitions = minibatch.transitions(a)
+		minibatch.update(a)
+	}
+	out.holdsNetworks(a)
+	for j := range a.replay.n {
+		out.holds(at("P", j), s.probability(j))
 	}
 }
 
@@ -357,13 +349,32 @@ func (v vector) minibatch(i int) vector {
 	return v
 }
 
-// prioritize gives the agent's replay one transition for each of the case's priorities.
-func (v vector) prioritize(a *Agent) {
-	sampler := a.sampler.(*prioritizedSampler)
-	a.replay.n = v.length("priority")
-	sampler.prioritized = a.replay.n // none is new
-	for j, priority := range list[float64](v, "priority") {
-		sampler.set(j, priority)
+// updater returns an agent of the sizes in the first minibatch.
+func (v vector) updater(p Params) *Agent {
+	first := v.minibatch(0)
+	return v.agent(p, first.width("s"), first.width("g"))
+}
+
+// update makes an agent's update on the minibatch v. Rewards must be 0 or -1, as an agent's are.
+func (v vector) update(a *Agent) {
+	a.batch = *v.batch(a)
+	for _, r := range a.batch.r {
+		require(r == 0 || r == -1, "%s.r has %v, want 0 or -1", v.place, r)
+	}
+	a.batch.transitions = nil // so that Agent.draw keeps these rows and draws none
+	a.learning = v.pairScript(len(a.pun.critics))
+	err := a.learner.update(a)
+	require(err == nil, "%v", err)
+}
+
+// holdsNetworks compares all networks of an agent.
+func (c *comparison) holdsNetworks(a *Agent) {
+	c.holds("actor", a.policy.net.layers)
+	c.holds("actor_target", a.policy.target.layers)
+	for i, critic := range a.pun.critics {
+		c.holds(at("critics", i), critic.q.layers)
+		c.holds(at("critic_targets", i), critic.target.layers)
+		c.holds(at("heads", i), critic.head)
 	}
 }
 
@@ -396,7 +407,7 @@ func checkCandidates(in vector, out *comparison) {
 	n := in.whole("n")
 	limit := in.whole("limit")
 	require(n >= 0 && limit >= 1, "in: n is at least 0, limit at least 1")
-	requireSmall("the replay", float64(n))
+	requireSmall("the replay", n)
 	var draws []float64
 	if n > limit {
 		draws = list[float64](in, "draws")
@@ -414,7 +425,8 @@ func checkHeadDeviation(in vector, out *comparison) {
 	for i := range in.elements("pred") {
 		predictions := slices.Concat(lists[float32](in, at("pred", i))...)
 		heads = append(heads, predictions)
-		require(len(predictions) == len(heads[0]), "in.pred[%d] has %d numbers, the first %d", i, len(predictions), len(heads[0]))
+		require(len(predictions) == len(heads[0]), "in.pred[%d] has %d numbers, the first %d",
+			i, len(predictions), len(heads[0]))
 	}
 	rows := in.elements(at("pred", 0))
 	require(len(heads[0]) > 0, "in: a head predicts nothing")
@@ -442,7 +454,7 @@ func checkUncertaintyGoal(in vector, out *comparison) {
 	p := Paper()
 	p.UncertaintyGoal = in.word("ask")
 	p.UncertaintyActions = in.length("actions")
-	a := in.agent(p, in.length(at("s", 0)), in.length(at("achieved", 0)))
+	a := in.agent(p, in.width("s"), in.width("achieved"))
 	copy(a.desired, in.numbers("desired", len(a.desired)))
 
 	const first = false // they are not for an episode's first goal
@@ -506,7 +518,7 @@ func (v vector) goalChooser() *Agent {
 		p.Threshold = v.number("c")
 		p.Horizon = v.whole("T")
 	}
-	a := v.agent(p, v.length(at("s", 0)), v.length(at("achieved", 0)))
+	a := v.agent(p, v.width("s"), v.width("achieved"))
 	a.curriculum = paperCurriculum{}
 	copy(a.observation, v.numbers("now", a.sizes.Observation))
 	return a
@@ -600,7 +612,7 @@ func checkOptimalValue(in vector, out *comparison) {
 	γ := in.number("gamma")
 	for k, hops := range in.wholes("hops") {
 		require(hops >= 0, "in.hops[%d] is %d, want 0 or more", k, hops)
-		requireSmall("the hops", float64(hops)*float64(in.length("hops")))
+		requireSmall("the hops", hops, in.length("hops"))
 		out.holds(at("undiscounted", k), OptimalValue(1, hops))
 		out.holds(at("discounted", k), OptimalValue(γ, hops))
 	}
@@ -637,7 +649,7 @@ func checkBackward(in vector, out *comparison) {
 func (v vector) pass() (*mlp, *pass, matrix) {
 	net, widths := v.network("net")
 	rows := v.length("x")
-	requireSmall("the layers", float64(rows)*float64(slices.Max(widths)))
+	requireSmall("the layers", rows, slices.Max(widths))
 	x := newMatrix(rows, widths[0])
 	v.fill("x", x)
 	return net, newPass(widths, newWorkers(1)), x
@@ -661,7 +673,8 @@ func (v vector) bounded() bool { return v.word("output") == "tanh" }
 func checkAdam(in vector, out *comparison) {
 	sameβ := in.number("beta1") == adamBeta1 && in.number("beta2") == adamBeta2
 	sameε := in.number("eps") == adamEpsilon
-	require(sameβ && sameε, "in: want beta1 %v, beta2 %v and eps %v", adamBeta1, adamBeta2, adamEpsilon)
+	require(sameβ && sameε, "in: want beta1 %v, beta2 %v and eps %v",
+		adamBeta1, adamBeta2, adamEpsilon)
 
 	w := list[float32](in, "w")
 	a := newAdam(w, make([]float32, len(w)), in.number("lr"), newWorkers(1))
@@ -696,8 +709,9 @@ func checkLogDensity(in vector, out *comparison) {
 	points := lists[float64](in, "points")
 	query := lists[float64](in, "query")
 	width := len(query[0])
-	require(width > 0 && len(points[0]) == width, "in: a point has %d numbers, and a query %d", len(points[0]), width)
-	requireSmall("the densities", float64(width)*float64(len(points))*float64(len(query)))
+	require(width > 0 && len(points[0]) == width, "in: a point has %d numbers, and a query %d",
+		len(points[0]), width)
+	requireSmall("the densities", width, len(points), len(query))
 
 	h := in.number("bandwidth")
 	for k, x := range query {
@@ -719,8 +733,8 @@ func checkValueDisagreement(in vector, out *comparison) {
 
 // agentAndBatch returns an agent with the case's networks, and the case's minibatch.
 func (v vector) agentAndBatch() (*Agent, *batch) {
-	state := max(v.length(at("s", 0)), v.length(at("s_next", 0))) // a case may lack one of them
-	a := v.agent(Paper(), state, v.length(at("g", 0)))
+	state := max(v.width("s"), v.width("s_next")) // a case may lack one of them
+	a := v.agent(Paper(), state, v.width("g"))
 	return a, v.batch(a)
 }
 
@@ -762,16 +776,16 @@ func (v vector) agent(p Params, observation, goal int) *Agent {
 func (v vector) batch(a *Agent) *batch {
 	rows := v.length("g")
 	require(rows > 0, "%s.g is no list", v.place)
-	widest := max(a.params.HiddenSize*a.params.HiddenLayers, a.sizes.Observation+a.sizes.Goal+a.sizes.Action)
-	requireSmall("the minibatch", float64(rows)*float64(widest))
+	widest := max(a.params.HiddenSize*a.params.HiddenLayers, a.sizes.criticWidth())
+	requireSmall("the minibatch", rows, widest)
 	b := a.pun.newBatch(rows, a.sizes)
-	s := a.sizes.Observation
-	sg := s + a.sizes.Goal
-	v.fillIf("s", b.x.columns(0, s))
-	v.fillIf("g", b.x.columns(s, sg))
-	v.fillIf("a", b.x.columns(sg, b.x.cols))
-	v.fillIf("s_next", b.next.columns(0, s))
-	v.fillIf("g", b.next.columns(s, sg))
+	s, g, taken := a.sizes.parts(b.x)
+	v.fillIf("s", s)
+	v.fillIf("g", g)
+	v.fillIf("a", taken)
+	sNext, gNext, _ := a.sizes.parts(b.next)
+	v.fillIf("s_next", sNext)
+	v.fillIf("g", gNext)
 	v.fillIf("s_next", b.sNext)
 	v.fillIf("r", b.r)
 	v.fillIf("y", b.y)
@@ -795,8 +809,7 @@ func (v vector) actions(a *Agent, rows int) []matrix {
 // Each becomes a transition that ends where it began. remember returns their indices.
 func (v vector) remember(a *Agent) []int {
 	var all []int
-	inputs := a.sizes.Observation + a.sizes.Goal + a.sizes.Action
-	requireSmall("the states", float64(v.elements("s"))*float64(inputs))
+	requireSmall("the states", v.elements("s"), a.sizes.criticWidth())
 	for k := range v.elements("s") {
 		s := v.numbers(at("s", k), a.sizes.Observation)
 		g := v.numbers(at("achieved", k), a.sizes.Goal)
@@ -825,8 +838,9 @@ func (s *scripted) Uint64() uint64 {
 	return uint64(u * (1 << 53)) // Float64 divides by 2^53
 }
 
-// pairScript returns a generator with which drawPair returns M from n critics.
-func pairScript(M []int, n int) stream {
+// pairScript returns a generator with which drawPair returns the case's M of n critics.
+func (v vector) pairScript(n int) stream {
+	M := v.wholes("M")
 	require(len(M) == 2 && M[0] != M[1], "in: M is %v, want two different indices", M)
 	i := float64(M[0])
 	j := float64(M[1])

@@ -24,7 +24,7 @@ type PUN struct {
 	pun     *ensemble
 	draws   stream // of the pair M
 	updates int
-	batch   batch // the latest minibatch, whose memory the next one uses again if it has the same size
+	batch   batch // the latest minibatch; one of the same size uses its memory again
 }
 
 // NewPUN returns an untrained ensemble. Its initial weights and its pairs M come from seed.
@@ -35,7 +35,8 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 		return nil, err
 	}
 	if sizes.Observation < 1 || sizes.Goal < 0 || sizes.Action < 1 {
-		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, want 1 and above, or 0 for the goal", sizes)
+		return nil, fmt.Errorf("qta: sizes %+v of an ensemble, want 1 and above, or 0 for the goal",
+			sizes)
 	}
 	used := p
 	used.ClipReturns = false // the caller's rewards may have other bounds
@@ -54,13 +55,17 @@ func NewPUN(p Params, sizes Sizes, seed uint64) (*PUN, error) {
 // Q(s, a, g) should have, from [PUN.Targets] or elsewhere. Learn returns the losses of
 // critics and heads, as means over the ensemble. It returns a [*NumericError] if a loss is
 // not finite: continue from a saved ensemble then.
-func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (critic, head float64, err error) {
+func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64) (
+	critic, head float64, err error) {
 	if len(observations) == 0 {
 		panic("qta: PUN: no transition to learn from")
 	}
 	b := u.minibatch(len(observations))
-	u.fill(b.x, []string{"observations", "goals", "actions"}, observations, goals, actions)
-	u.fill(b.sNext, []string{"next observations"}, next)
+	s, g, a := u.sizes.parts(b.x)
+	setTable(s, "observations", observations)
+	setTable(g, "goals", goals)
+	setTable(a, "actions", actions)
+	setTable(b.sNext, "next observations", next)
 	setNumbers(b.y, "targets", y)
 	critic, head = u.pun.learn(b)
 	u.pun.follow()
@@ -77,7 +82,10 @@ func (u *PUN) Learn(observations, goals, actions, next [][]float64, y []float64)
 // terminal transition by its reward.
 func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) []float64 {
 	b := u.minibatch(len(next))
-	u.fill(b.next, []string{"next observations", "goals", "next actions"}, next, goals, nextActions)
+	s, g, a := u.sizes.parts(b.next)
+	setTable(s, "next observations", next)
+	setTable(g, "goals", goals)
+	setTable(a, "next actions", nextActions)
 	setNumbers(b.r, "rewards", rewards)
 	u.pun.heads.targets(u.pun, b, u.draws)
 	y := make([]float64, len(next))
@@ -90,8 +98,10 @@ func (u *PUN) Targets(rewards []float64, next, goals, nextActions [][]float64) [
 // Uncertainty returns Equation 5 for each observation with its goal, in the observations'
 // unit. The seed decides the d random actions.
 func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float64 {
-	x := newMatrix(len(observations), u.sizes.Observation+u.sizes.Goal+u.sizes.Action)
-	u.fill(x, []string{"observations", "goals"}, observations, goals)
+	x := newMatrix(len(observations), u.sizes.criticWidth())
+	s, g, _ := u.sizes.parts(x)
+	setTable(s, "observations", observations)
+	setTable(g, "goals", goals)
 	actions := drawActions(newStream(seed, forSurvey), u.pun.d, x.rows, u.sizes.Action)
 	return u.pun.uncertainty(x, actions)
 }
@@ -99,28 +109,27 @@ func (u *PUN) Uncertainty(observations, goals [][]float64, seed uint64) []float6
 // minibatch returns a batch with n rows, which may still hold the numbers of an earlier
 // call.
 func (u *PUN) minibatch(n int) *batch {
-	if u.batch.r == nil || n != len(u.batch.r) {
+	if n != len(u.batch.r) {
 		u.batch = u.pun.newBatch(n, u.sizes)
 	}
 	return &u.batch
 }
 
-// fill sets the columns of x to tables side by side: observations, goals and actions, or
-// only the first one or two of these. A panic names a table by its name in names.
-func (u *PUN) fill(x matrix, names []string, tables ...[][]float64) {
-	widths := []int{u.sizes.Observation, u.sizes.Goal, u.sizes.Action}
-	from := 0
-	for i, table := range tables {
-		name := names[i]
-		width := widths[i]
-		noGoals := width == 0 && table == nil
-		if len(table) != x.rows && !noGoals {
-			panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, x.rows))
-		}
-		for k, row := range table {
-			setNumbers(x.row(k)[from:from+width], name, row)
-		}
-		from += width
+// parts returns the columns of s, g and a in x, whose rows are inputs of critics.
+func (s Sizes) parts(x matrix) (observations, goals, actions matrix) {
+	g := s.Observation // the first column of goals
+	a := g + s.Goal
+	return x.columns(0, g), x.columns(g, a), x.columns(a, x.cols)
+}
+
+// setTable copies a table to the rows of dst, and panics if it does not fit.
+func setTable(dst matrix, name string, table [][]float64) {
+	noGoals := dst.cols == 0 && table == nil
+	if len(table) != dst.rows && !noGoals {
+		panic(fmt.Sprintf("qta: PUN: %d %s, want %d", len(table), name, dst.rows))
+	}
+	for k, row := range table {
+		setNumbers(dst.row(k), name, row)
 	}
 }
 

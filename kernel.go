@@ -60,7 +60,7 @@ func (m matrix) slice(lo, hi int) matrix {
 func (m matrix) columns(lo, hi int) matrix {
 	view := m
 	view.cols = hi - lo
-	view.data = m.data[lo*m.colStride:]
+	view.data = m.data[min(lo*m.colStride, len(m.data)):] // without rows there is no data
 	return view
 }
 

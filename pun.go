@@ -252,7 +252,8 @@ type critic struct {
 // only of the critic's last layer.
 type criticNet struct {
 	params []float32 // φ, then the head's
-	q      *mlp      // Q_backbone, which is all layers but the last, and Q_final, the last
+	q      *mlp      // Q_backbone, which is all layers but the last, and Q_final
+	final  layer     // Q_final, the last layer of q: ξ to Q
 	head   layer     // P: ξ to the predicted s'
 }
 
@@ -315,20 +316,18 @@ func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass
 	last := len(c.q.layers) - 1
-	final := c.q.layers[last]
 
 	q := rowMajor(ξ.rows, 1, b.values[i])
-	final.forward(pass.workers, q, ξ)
+	c.final.forward(pass.workers, q, ξ)
 
 	y, weights := u.heads.criticTargets(i, b)
 	dq := pass.dx[last+1].slice(0, ξ.rows)
 	loss := CriticLoss(dq.elements(), q.data, y, weights)
 
-	gradient := c.gradient.q.layers[last]
-	final.backward(pass.workers, gradient, ξ, dq, pass.dwT[last], epilogue{})
+	c.final.backward(pass.workers, c.gradient.final, ξ, dq, pass.dwT[last], epilogue{})
 
 	dξ := pass.dx[last].slice(0, ξ.rows)
-	final.inputGradient(pass.workers, dξ, dq, pass.wT[last], e)
+	c.final.inputGradient(pass.workers, dξ, dq, pass.wT[last], e)
 	return loss
 }
 
@@ -379,7 +378,7 @@ func (f *follower) do(lo, hi int) { Polyak(f.target[lo:hi], f.online[lo:hi], f.�
 // newEnsemble returns an ensemble with networks of the given sizes. Its critics differ
 // only in their initial weights. Targets start equal to their critics.
 func newEnsemble(p *Params, sizes Sizes, h heads, s shape, rng *rand.Rand, w *workers) *ensemble {
-	widths := p.widths(sizes.Observation+sizes.Goal+sizes.Action, 1)
+	widths := p.widths(sizes.criticWidth(), 1)
 	u := &ensemble{
 		params: p,
 		shape:  s,
@@ -414,6 +413,9 @@ func newCritic(p *Params, widths []int, headWidth int, w *workers) *critic {
 	}
 }
 
+// criticWidth returns the length of a critic's input: s, g and a side by side.
+func (s Sizes) criticWidth() int { return s.Observation + s.Goal + s.Action }
+
 // widths returns the widths of a network's layers from input to output.
 func (p *Params) widths(in, out int) []int {
 	hidden := slices.Repeat([]int{p.HiddenSize}, p.HiddenLayers)
@@ -426,9 +428,11 @@ func newCriticNet(widths []int, headWidth int) criticNet {
 	n := mlpSize(widths)
 	hidden := widths[len(widths)-2]
 	params := make([]float32, n+layerSize(hidden, headWidth))
+	q := newMLP(params, widths)
 	return criticNet{
 		params: params,
-		q:      newMLP(params, widths),
+		q:      q,
+		final:  q.layers[len(q.layers)-1],
 		head:   newLayer(params[n:], hidden, headWidth),
 	}
 }
@@ -476,7 +480,7 @@ type batch struct {
 // newBatch returns a batch whose weights are 1. The pass gets room for as many rows.
 func (u *ensemble) newBatch(rows int, sizes Sizes) batch {
 	u.pass.reserve(rows)
-	width := sizes.Observation + sizes.Goal + sizes.Action
+	width := sizes.criticWidth()
 	return batch{
 		transitions: make([]int, rows),
 		x:           newMatrix(rows, width),

@@ -68,7 +68,7 @@ func newLearner(p *Params, h heads) learner {
 	papersHeads := h == heads(paperHeads{})
 	switch {
 	case p.Learner == "authors":
-		return &authorsLearner{generalLearner: general}
+		return new(authorsLearner)
 	case p.Learner == "mega":
 		general.targetEvery = megaTargetEvery
 		general.limit = megaGradient // of each element of a gradient

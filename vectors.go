@@ -33,8 +33,15 @@ func require(holds bool, format string, arguments ...any) {
 // allocate or compute for one purpose.
 const largestVector = 1 << 17
 
-func requireSmall(what string, numbers float64) {
-	require(numbers <= largestVector, "%s: %.3g numbers, allowed are %d: vectors are small", what, numbers, largestVector)
+// requireSmall panics with a fault if so many numbers are too many. Their number is the
+// product of the factors.
+func requireSmall[N int | float64](what string, factors ...N) {
+	numbers := 1.0
+	for _, n := range factors {
+		numbers *= float64(n)
+	}
+	require(numbers <= largestVector, "%s: %.3g numbers, allowed are %d: vectors are small",
+		what, numbers, largestVector)
 }
 
 // A vector is the "in" or the "out" of a case, or one step of an update. Its values are
@@ -65,7 +72,7 @@ func readVector(place string, text []byte) vector {
 // add stores the value at a place and, one by one, the values inside it. A null counts as
 // absent.
 func (v vector) add(place string, value any) {
-	requireSmall(place, float64(len(v.values)+len(v.lengths)))
+	requireSmall(place, len(v.values)+len(v.lengths))
 	require(len(place) <= 200, "%.99s...: names are too long, or lists too deep", place)
 	switch value := value.(type) {
 	case nil:
@@ -116,6 +123,9 @@ func (v vector) has(name string) bool {
 
 // length returns how many elements a list has, or 0 if there is no list of this name.
 func (v vector) length(name string) int { return v.lengths[v.place+"."+name] }
+
+// width returns how many columns a matrix has, or 0 if there is no matrix of this name.
+func (v vector) width(name string) int { return v.length(at(name, 0)) }
 
 // elements returns how many elements a list has. It panics if there is no list of this
 // name.
@@ -246,7 +256,7 @@ func (v vector) network(name string) (net *mlp, widths []int) {
 		widths = append(widths, v.length(at(name, i)+".b"))
 	}
 	require(slices.Min(widths) > 0, "%s.%s has a layer without weights", v.place, name)
-	requireSmall("the network", float64(mlpSize(widths)))
+	requireSmall("the network", mlpSize(widths))
 	net = newMLP(make([]float32, mlpSize(widths)), widths)
 	v.fill(name, net.layers)
 	return net, widths
@@ -274,7 +284,8 @@ func (c *comparison) number(name string, code float64) float64 {
 	r.Compared = append(r.Compared, Comparison{Name: place, Vector: want, Code: code})
 	r.Worst = max(r.Worst, distance) // NaN if the code's number is NaN
 	if c.mismatch == nil && !(distance <= r.Tolerance) {
-		c.mismatch = fmt.Errorf("%s: the file has %v, package qta gives %v; |qta - file| / (1 + |file|) is %.3g, allowed are %v",
+		c.mismatch = fmt.Errorf("%s: the file has %v, package qta gives %v; "+
+			"|qta - file| / (1 + |file|) is %.3g, allowed are %v",
 			place, want, code, distance, r.Tolerance)
 	}
 	return code
