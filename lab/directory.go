@@ -116,6 +116,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// isFile reports whether there is a regular file with this path.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // temporary is the suffix of a file that is being written.
 const temporary = ".tmp"
 
@@ -245,7 +251,7 @@ func unlockable(err error) bool {
 // has no locks, InUse returns true.
 func InUse(dir string) bool {
 	path := filepath.Join(dir, LockFile)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if !isFile(path) { // opening a pipe may never end
 		return false
 	}
 	f, err := os.Open(path)

@@ -582,7 +582,7 @@ func Collect(dirs []string) (*Collection, error) {
 func (c *Collection) visit(dir string, named bool) error {
 	record := filepath.Join(dir, RecordFile)
 	switch {
-	case exists(record):
+	case isFile(record):
 		c.read(dir, record)
 	case isRun(dir):
 		c.skip(filepath.Join(dir, AgentFile), "it has no "+RecordFile+", which the run's command makes again")

@@ -225,6 +225,7 @@ func TestCollect(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{
 		"some/run/run.json", "some/run/within/other.json", "alone.json", ".hidden/one.json",
+		"odd/run.json/one/run.json", // of a sweep with -out run.json
 	} {
 		roomtest.Write(t, path, string(madeUp(t).Encode()))
 	}
@@ -241,7 +242,8 @@ func TestCollect(t *testing.T) {
 	for _, r := range c.Runs {
 		paths = append(paths, r.Path)
 	}
-	if diff := cmp.Diff([]string{"alone.json", "some/run"}, paths); diff != "" || len(c.Skipped) != 3 {
+	want := []string{"alone.json", "odd/run.json/one", "some/run"}
+	if diff := cmp.Diff(want, paths); diff != "" || len(c.Skipped) != 3 {
 		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)
 	}
 	_, err = Collect([]string{"nowhere"})
