@@ -240,7 +240,8 @@ Exit codes:
   0   done, or the run was finished before
   1   any other failure, such as a file that cannot be written or a failed check
   2   bad input: a flag, a parameter, a maze, a directory
-  3   a number went wrong: a NaN or Inf; the last good save is kept
+  3   a number went wrong (a NaN or Inf), or an environment broke its contract; the
+      last good save is kept
   75  stopped by SIGINT, SIGTERM or SIGHUP and saved, or another process works on the
       run: give the command again to continue
 

@@ -74,6 +74,7 @@ func TestHelp(t *testing.T) {
 	for _, code := range []int{exitDone, exitFailure, exitInput, exitNumeric, exitUnfinished} {
 		has(t, want, fmt.Sprintf("\n  %-3d ", code))
 	}
+	has(t, want, "or an environment broke its contract")
 	for _, c := range commands() {
 		has(t, want, fmt.Sprintf("\n  %-8s %s\n", c.name, c.about))
 		page := mustRun(t, "help "+c.name)
