@@ -7,12 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -211,8 +209,18 @@ func readParams(text string, base qta.Params) (qta.Params, error) {
 		return base, errors.New("want a JSON object, such as {\"Batch\": 256}")
 	}
 	p := base
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := p.Set(name, string(values[name])); err != nil {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.Token() // the object's brace
+	for d.More() {
+		token, _ := d.Token()
+		name := token.(string)
+		d.Decode(new(json.RawMessage)) // the value, which values has
+		value, isNew := values[name]
+		if !isNew {
+			return base, fmt.Errorf("parameter %s is given twice", name)
+		}
+		delete(values, name)
+		if err := p.Set(name, string(value)); err != nil {
 			return base, err
 		}
 	}

@@ -30,6 +30,7 @@ func TestReadParams(t *testing.T) {
 		{`{} {}`, "line 1: invalid character '{' after top-level value"},
 		{`{"γ": 2, "Batch": 1}`, `unknown parameter "γ"; "qta params" lists them`},
 		{`{"Batch": 0}`, "parameter Batch is 0, allowed are [1,65536]"},
+		{`{"Batch": 2, "Replay": "per", "Batch": 2}`, "parameter Batch is given twice"},
 		{"{\"Replay\": [\n1]}", `parameter Replay: "[\n1]" is not a word`},
 	} {
 		roomtest.Write(t, "my.json", test.text)
