@@ -33,7 +33,8 @@ var formulas = [...]string{
 }
 
 func checkCommand(flags *flag.FlagSet) func(call) error {
-	folder := flags.String("vectors", "", "hold this program to the vectors of the folder `DIR`, in the format of testdata/golden")
+	folder := flags.String("vectors", "",
+		"hold this program to the vectors of the folder `DIR`, in the format of testdata/golden")
 	return func(c call) error {
 		number, err := equationNumber(c.args)
 		if err != nil {
@@ -47,7 +48,8 @@ func checkCommand(flags *flag.FlagSet) func(call) error {
 		}
 		results, err := qta.Check(vectors)
 		if err != nil {
-			return words.BadFile(err, "%s: %s", source, strings.TrimPrefix(words.Bare(err), "vectors: "))
+			why := strings.TrimPrefix(words.Bare(err), "vectors: ") // which source says, too
+			return words.BadFile(err, "%s: %s", source, why)
 		}
 		if number > 0 {
 			others := func(r qta.CheckResult) bool { return !slices.Contains(r.Numbers, number) }
@@ -72,7 +74,8 @@ func equationNumber(args []string) (int, error) {
 	}
 	number, err := strconv.Atoi(args[0])
 	if err != nil || number < 1 || number > len(formulas) {
-		return 0, words.BadInput("qta check %q: want the number of an equation, from 1 to %d", args[0], len(formulas))
+		return 0, words.BadInput("qta check %q: want the number of an equation, from 1 to %d",
+			args[0], len(formulas))
 	}
 	return number, nil
 }
@@ -80,17 +83,14 @@ func equationNumber(args []string) (int, error) {
 // showResults writes the results file by file, the paper's equations first. On request it
 // adds numbers of each case. It returns how many cases do not hold.
 func showResults(w io.Writer, results []qta.CheckResult, numbers bool) (broken int) {
-	first := func(r qta.CheckResult) int { return append(slices.Clone(r.Numbers), len(formulas)+1)[0] }
-	slices.SortStableFunc(results, func(a, b qta.CheckResult) int { return first(a) - first(b) })
+	slices.SortStableFunc(results, func(a, b qta.CheckResult) int { return rank(a) - rank(b) })
 	for i, r := range results {
-		if i > 0 && r.File != results[i-1].File {
+		newFile := i == 0 || r.File != results[i-1].File
+		if newFile && i > 0 {
 			fmt.Fprintln(w)
 		}
-		if i == 0 || r.File != results[i-1].File {
-			for _, n := range r.Numbers {
-				fmt.Fprintf(w, "Equation %d: %s\n", n, formulas[n-1])
-			}
-			fmt.Fprintf(w, "%s, %s: apart by at most %v (1 + |vector|)\n", r.Function, words.Plain(r.File), r.Tolerance)
+		if newFile {
+			showHeading(w, r)
 		}
 		verdict := fmt.Sprintf("holds within %.2g", r.Worst)
 		if r.Err != nil {
@@ -106,6 +106,23 @@ func showResults(w io.Writer, results []qta.CheckResult, numbers bool) (broken i
 	return broken
 }
 
+// rank is the equation that a case checks, or a number after all equations if it checks none.
+func rank(r qta.CheckResult) int {
+	if len(r.Numbers) == 0 {
+		return len(formulas) + 1
+	}
+	return r.Numbers[0]
+}
+
+// showHeading writes what stands before the cases of a file.
+func showHeading(w io.Writer, r qta.CheckResult) {
+	for _, n := range r.Numbers {
+		fmt.Fprintf(w, "Equation %d: %s\n", n, formulas[n-1])
+	}
+	fmt.Fprintf(w, "%s, %s: apart by at most %v (1 + |vector|)\n",
+		r.Function, words.Plain(r.File), r.Tolerance)
+}
+
 // showNumbers writes some numbers of a case.
 func showNumbers(w io.Writer, r qta.CheckResult) {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -114,8 +131,10 @@ func showNumbers(w io.Writer, r qta.CheckResult) {
 	seen := map[string]int{}
 	for _, c := range r.Compared {
 		output, _, _ := strings.Cut(c.Name, "[")
-		if seen[output]++; seen[output] <= few {
-			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n", words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
+		seen[output]++
+		if seen[output] <= few {
+			fmt.Fprintf(t, "%s\t%.9g\t%.9g\t%.2g\t\n",
+				words.Plain(c.Name), c.Vector, c.Code, c.Code-c.Vector)
 		}
 	}
 	t.Flush() // w keeps an error

@@ -122,7 +122,8 @@ func commandNamed(name string) (command, error) {
 		}
 		names = append(names, c.name)
 	}
-	return command{}, words.BadInput("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
+	return command{}, words.BadInput("unknown command %q; the commands are %s",
+		name, strings.Join(names, ", "))
 }
 
 // spelled returns the name of the command that args spell, and what follows it.
@@ -160,7 +161,8 @@ func helpCommand(*flag.FlagSet) func(call) error {
 
 // help writes the help page of a command.
 func (c command) help(w io.Writer) {
-	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n\n", c.name, c.about, c.usage, c.example)
+	fmt.Fprintf(w, "qta %s: %s\n\n  %s\n\nExample:\n\n  %s\n\n",
+		c.name, c.about, c.usage, c.example)
 	flags := newFlagSet(c.name)
 	c.define(flags)
 	flags.SetOutput(w)
@@ -173,8 +175,8 @@ func (c command) help(w io.Writer) {
 func versionCommand(*flag.FlagSet) func(call) error {
 	return func(c call) error {
 		p := lab.ThisProgram()
-		fmt.Fprintf(c.out, "qta %s, revision %s, %s, %s/%s, %s kernel\n", qta.Version, p.Revision, p.Go,
-			runtime.GOOS, runtime.GOARCH, qta.KernelName())
+		fmt.Fprintf(c.out, "qta %s, revision %s, %s, %s/%s, %s kernel\n",
+			qta.Version, p.Revision, p.Go, runtime.GOOS, runtime.GOARCH, qta.KernelName())
 		return nil
 	}
 }
@@ -197,7 +199,8 @@ func parseFlags(flags *flag.FlagSet, args []string) (others []string, err error)
 		if ended || flags.NArg() == 0 {
 			return append(others, flags.Args()...), checkGiven(flags)
 		}
-		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
+		others = append(others, flags.Arg(0)) // a flag may follow it
+		args = flags.Args()[1:]
 	}
 }
 

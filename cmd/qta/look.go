@@ -34,8 +34,9 @@ func mazeCommand(flags *flag.FlagSet) func(call) error {
 			}
 		}
 		free := strings.Count(m.String(), ".") + 2 // S and G
-		fmt.Fprintf(c.out, "%s\n\n%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
-			strings.TrimRight(m.String(), "\n"), name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
+		fmt.Fprintln(c.out, m)
+		fmt.Fprintf(c.out, "%s: %d by %d cells within the outer wall, %d of them free, path length %d\n",
+			name, m.Rows()-2, m.Cols()-2, free, m.PathLength())
 		return nil
 	}
 }
@@ -48,7 +49,8 @@ func writeOutput(path, kind string, data []byte) error {
 	}
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
-		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place", dir)
+		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place",
+			dir)
 	}
 	unfinished := path + ".tmp"
 	err := os.WriteFile(unfinished, data, 0o666)
@@ -57,7 +59,8 @@ func writeOutput(path, kind string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(unfinished)
-		return words.BadFile(err, "-o %s cannot be written: %w; name another place", path, words.Cause(err))
+		return words.BadFile(err, "-o %s cannot be written: %w; name another place",
+			path, words.Cause(err))
 	}
 	return nil
 }
@@ -73,7 +76,8 @@ func openRun(c call) (*lab.Run, error) {
 
 func evalCommand(flags *flag.FlagSet) func(call) error {
 	rollouts := wholeNumber(flags, "rollouts", 100, 1, 1_000_000, "evaluate `N` rollouts")
-	seed := wholeNumber[uint64](flags, "seed", 1, 0, math.MaxUint64, "seed `N` of the starts and goals")
+	seed := wholeNumber[uint64](flags, "seed", 1, 0, math.MaxUint64,
+		"seed `N` of the starts and goals")
 	return func(c call) error {
 		r, err := openRun(c)
 		if err != nil {
@@ -81,16 +85,17 @@ func evalCommand(flags *flag.FlagSet) func(call) error {
 		}
 		defer r.Agent.Close()
 		if len(r.Run.Map) == 0 {
-			return words.BadInput("the agent of %s acts in %s, which this program does not know; evaluate it by Agent.Evaluate",
-				r.Dir, r.Run.Environment)
+			return words.BadInput("the agent of %s acts in %s, which this program does not know; "+
+				"evaluate it by Agent.Evaluate", r.Dir, r.Run.Environment)
 		}
 		e, err := r.Agent.Evaluate(r.Run.NewMaze().Env(), *rollouts, *seed)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out,
-			"The agent of %s, trained for %d environment steps, ended at the goal of maze %s in %.4g %% of %d rollouts (seed %d).\n",
-			r.Dir, r.Agent.Steps(), r.Run.Environment, 100*e.Success, *rollouts, *seed)
+		fmt.Fprintf(c.out, "The agent of %s, trained for %d environment steps, ",
+			r.Dir, r.Agent.Steps())
+		fmt.Fprintf(c.out, "ended at the goal of maze %s in %.4g %% of %d rollouts (seed %d).\n",
+			r.Run.Environment, 100*e.Success, *rollouts, *seed)
 		fmt.Fprintf(c.out, "Only the last of %d steps counts; %.4g %% were at the goal at some time",
 			r.Agent.Params().Horizon, 100*e.Reached)
 		if e.Reached > 0 {
@@ -154,25 +159,27 @@ func aboutParameter(name string) (string, error) {
 			return entry, nil
 		}
 	}
-	symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(name) + `(,|:| of) `)
 	const longest = 3 // letters of a symbol, |B|
-	if field := symbol.FindStringSubmatch(parameters); field != nil && utf8.RuneCountInString(name) <= longest {
-		return "", words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s", name, field[1])
+	symbol := regexp.MustCompile(`\f(\w+): ` + regexp.QuoteMeta(name) + `(,|:| of) `)
+	found := symbol.FindStringSubmatch(parameters)
+	if found != nil && utf8.RuneCountInString(name) <= longest {
+		return "", words.BadInput("the paper's %s is the parameter %s: see qta params %[2]s",
+			name, found[1])
 	}
-	unknown := new(qta.Params).Set(name, "")
-	if !strings.HasSuffix(unknown.Error(), "lists them") { // the error says which parameter is meant
-		return "", words.BadInput("%s", words.Bare(unknown))
+	unknown := words.BadInput("%s", words.Bare(new(qta.Params).Set(name, "")))
+	if !strings.HasSuffix(unknown.Error(), "lists them") { // it says which parameter is meant
+		return "", unknown
 	}
-	var found strings.Builder
+	text := ""
 	for _, entry := range entries {
 		about, _, _ := strings.Cut(entry, "\n\n")
 		isSet := strings.Contains(about, ": this set ")
 		if !isSet && strings.Contains(strings.ToLower(about), strings.ToLower(name)) {
-			found.WriteString(about + "\n")
+			text += about + "\n"
 		}
 	}
-	if found.Len() == 0 {
-		return "", words.BadInput("%s", words.Bare(unknown))
+	if text == "" {
+		return "", unknown
 	}
-	return found.String() + "\n\"qta params NAME\" describes one of them in full.\n", nil
+	return text + "\n\"qta params NAME\" describes one of them in full.\n", nil
 }

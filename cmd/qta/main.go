@@ -12,6 +12,7 @@ package main
 // many runs.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -43,7 +44,8 @@ func main() {
 	// signal.
 	debug.SetTraceback("crash")
 	ctx := context.Background()
-	if name, _ := spelled(os.Args[1:]); name == "train" || name == "sweep" { // these two save what they have
+	name, _ := spelled(os.Args[1:])
+	if name == "train" || name == "sweep" { // these two save what they have
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, stopSignals()...)
 		// In the first second after a signal another one has no effect, because timeout(1)
@@ -65,13 +67,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stopped := errors.Is(err, lab.ErrStopped) // which a line on stdout has reported
 	switch {
 	case out.err != nil && stopped:
-		fmt.Fprintf(stderr, "qta: %s; all that was running is saved; the same command continues it\n", words.Bare(out.err))
+		fmt.Fprintf(stderr, "qta: %s; all that was running is saved; the same command continues it\n",
+			words.Bare(out.err))
 		return exitFailure
 	case errors.Is(out.err, syscall.EPIPE):
 		return exitFailure // the reader of stdout has closed it, and needs no message
-	case err == nil:
-		err = out.err
 	}
+	err = cmp.Or(err, out.err)
 	if err != nil && !stopped {
 		fmt.Fprintf(stderr, "qta: %s\n", words.Bare(err))
 	}

@@ -34,7 +34,8 @@ func statusCommand(*flag.FlagSet) func(call) error {
 		}
 		t.Flush() // in.out keeps an error
 		var totals []string
-		for _, state := range []string{"done", "running", "stopped", "killed", "failed", "skipped"} {
+		states := []string{"done", "running", "stopped", "killed", "failed", "skipped"}
+		for _, state := range states {
 			if n := total[state]; n > 0 {
 				totals = append(totals, fmt.Sprintf("%d %s", n, state))
 			}
@@ -55,7 +56,8 @@ func status(r *lab.Record) (state, detail string) {
 	case r.State == lab.Solved || r.State == lab.Finished:
 		detail = reached(r)
 		if o.HeldOut != nil {
-			detail += fmt.Sprintf("; %s of %s", o.HeldOutPercent(), words.Count(o.HeldOutRollouts, "more rollout"))
+			rollouts := words.Count(o.HeldOutRollouts, "more rollout")
+			detail += "; " + o.HeldOutPercent() + " of " + rollouts
 		}
 		return "done", detail
 	case r.State == lab.Failed:
@@ -75,7 +77,8 @@ func reached(r *lab.Record) string {
 }
 
 func reportCommand(flags *flag.FlagSet) func(call) error {
-	out := flags.String("o", "report.html", "write the `FILE`: a page, or a table of the runs if its name ends in .csv")
+	out := flags.String("o", "report.html",
+		"write the `FILE`: a page, or a table of the runs if its name ends in .csv")
 	return func(in call) error {
 		kind := ".html"
 		write := (*report.Report).HTML
@@ -89,18 +92,20 @@ func reportCommand(flags *flag.FlagSet) func(call) error {
 		}
 		r := report.New(c)
 		dirs := words.Plain(strings.Join(in.args, ", "))
-		left := words.Count(len(r.Skipped), "file") + " left out"
+		leftOut := words.Count(len(r.Skipped), "file") + " left out"
 		if len(r.Skipped) > 0 {
-			left += words.Plain(fmt.Sprintf(", such as %s: %s", r.Skipped[0].Path, r.Skipped[0].Why))
+			one := r.Skipped[0]
+			leftOut += words.Plain(", such as " + one.Path + ": " + one.Why)
 		}
 		if len(r.Runs) == 0 {
-			return words.BadInput("there is no run in %s; %s", dirs, left)
+			return words.BadInput("there is no run in %s; %s", dirs, leftOut)
 		}
 		text := words.Text(string(write(r)))
 		if err := writeOutput(*out, kind, []byte(text)); err != nil {
 			return err
 		}
-		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n", words.Count(len(r.Runs), "run"), dirs, left, *out)
+		fmt.Fprintf(in.out, "%s in %s; %s. The report is %s.\n",
+			words.Count(len(r.Runs), "run"), dirs, leftOut, *out)
 		return nil
 	}
 }

@@ -16,7 +16,8 @@ func stopSignals() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup makes a program ignore it
 		list = append(list, syscall.SIGHUP)
-		signal.Notify(never, syscall.SIGHUP) // a second one must not end the process: closing a terminal may send two
+		// Closing a terminal may send two of them. The second one must not end the process.
+		signal.Notify(never, syscall.SIGHUP)
 	}
 	return list
 }

@@ -53,17 +53,23 @@ type sweepFlags struct {
 
 func sweepCommand(flags *flag.FlagSet) func(call) error {
 	f := sweepFlags{given: map[string]bool{}}
-	f.jobs = wholeNumber(flags, "jobs", 1, 1, 10_000, "run `N` cells at a time, with one thread each")
+	f.jobs = wholeNumber(flags, "jobs", 1, 1, 10_000,
+		"run `N` cells at a time, with one thread each")
 	f.index = wholeNumber(flags, "index", -1, 0, 1_000_000, "run only cell `N`, counted from 0")
-	f.dry = flags.Bool("dry-run", false, "print the cells, the steps that each has left, and about how long they take; "+
-		"run nothing")
+	f.dry = flags.Bool("dry-run", false,
+		"print the cells, the steps that each has left, and about how long they take; run nothing")
 	f.out = flags.String("out", "runs", "make the runs' directories in `DIR`")
-	f.figure = flags.String("figure", "", "print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
-	f.seeds = wholeNumber(flags, "seeds", 0, 1, 100, "with -figure: seeds 1 to `N` (default 12, but 1 for Figure 5)")
-	f.mazes = flags.String("mazes", "", "with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
-	f.params = flags.String("params", "", "with -figure: the parameter set from which all its methods start, `NAME|FILE` "+
-		"(default paper, but for MEGA and VDS the sets of their authors)")
-	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "with -figure: train each run for at most `N` steps")
+	f.figure = flags.String("figure", "",
+		"print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
+	f.seeds = wholeNumber(flags, "seeds", 0, 1, 100,
+		"with -figure: seeds 1 to `N` (default 12, but 1 for Figure 5)")
+	f.mazes = flags.String("mazes", "",
+		"with -figure: a `LIST` of mazes instead of the figure's, such as 4x5,1U5")
+	f.params = flags.String("params", "",
+		"with -figure: the parameter set from which all its methods start, `NAME|FILE` "+
+			"(default paper, but for MEGA and VDS the sets of their authors)")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps,
+		"with -figure: train each run for at most `N` steps")
 	return func(c call) error {
 		flags.Visit(func(one *flag.Flag) { f.given[one.Name] = true })
 		return f.sweep(c)
@@ -89,7 +95,8 @@ func (f *sweepFlags) sweep(c call) error {
 	}
 	switch {
 	case *f.index >= len(cells):
-		return words.BadInput("-index %d: %s has %s, 0 to %d", *f.index, file, words.Count(len(cells), "cell"), len(cells)-1)
+		count := words.Count(len(cells), "cell")
+		return words.BadInput("-index %d: %s has %s, 0 to %d", *f.index, file, count, len(cells)-1)
 	case *f.dry:
 		return listCells(cells, c.out)
 	case *f.index >= 0:
@@ -138,15 +145,15 @@ func parseSweep(text, out string) (cells []cell, err error) {
 	lines := map[string]int{} // which line has taken a directory
 	for _, c := range cells {
 		if line, taken := lines[c.name]; taken {
-			return nil, fmt.Errorf("line %d: its directory %s is also line %d's; change the seed or name one with -out",
-				c.line, c.name, line)
+			return nil, fmt.Errorf("line %d: its directory %s is also line %d's; "+
+				"change the seed or name one with -out", c.line, c.name, line)
 		}
 		lines[c.name] = c.line
 	}
 	return cells, nil
 }
 
-// lineCells returns the cells of a line. The argument most bounds their number.
+// lineCells returns the cells of the line with this number. There may be so many at most.
 func lineCells(number int, line, out string, most int) (cells []cell, err error) {
 	flags := strings.Fields(line)
 	if len(flags) == 0 {
@@ -157,7 +164,8 @@ func lineCells(number int, line, out string, most int) (cells []cell, err error)
 		return nil, err
 	}
 	if len(line) > mostLine || len(each) > most {
-		return nil, fmt.Errorf("a sweep has at most %d cells, on lines of at most %d bytes", mostCells, mostLine)
+		return nil, fmt.Errorf("a sweep has at most %d cells, on lines of at most %d bytes",
+			mostCells, mostLine)
 	}
 	for _, flags := range each {
 		c, err := newCell(number, flags, out)
@@ -172,18 +180,21 @@ func lineCells(number int, line, out string, most int) (cells []cell, err error)
 // eachSeed returns the flags of each run on a line. If the line's seed is a range such as
 // 0-11, there is a run for each seed, and its other flags are the same.
 func eachSeed(flags []string) (lines [][]string, err error) {
+	one := [][]string{flags}
 	i := 1 + slices.IndexFunc(flags, func(f string) bool { return f == "-seed" || f == "--seed" })
-	if i == 0 || i == len(flags) {
-		return [][]string{flags}, nil
+	if i == 0 || i == len(flags) { // there is no -seed, or nothing after it
+		return one, nil
 	}
 	var first, last uint64
 	fmt.Sscanf(flags[i], "%d-%d", &first, &last)
-	if flags[i] != fmt.Sprintf("%d-%d", first, last) {
-		return [][]string{flags}, nil
+	isRange := flags[i] == fmt.Sprintf("%d-%d", first, last)
+	if !isRange {
+		return one, nil
 	}
 	const most = 1000
 	if last < first || last-first >= most {
-		return nil, words.BadInput("-seed %s: want the first and the last of at most %d seeds", flags[i], most)
+		return nil, words.BadInput("-seed %s: want the first and the last of at most %d seeds",
+			flags[i], most)
 	}
 	for k := range last - first + 1 {
 		seed := fmt.Sprint(first + k)
@@ -213,9 +224,10 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 	}
 	usual := filepath.Base(o.Dir) // the name if there is no -out
 	name := filepath.Clean(cmp.Or(f.out, usual))
-	oneElement := name == filepath.Base(name) && name != "." // no a/b, and not the sweep's directory itself
-	if !oneElement || !filepath.IsLocal(name) || len(name) > 255 {
-		return c, words.BadInput("-out %q: want the name of a directory in the sweep's directory, at most 255 bytes long", name)
+	isPath := name != filepath.Base(name) || !filepath.IsLocal(name) // such as a/b or ..
+	if isPath || name == "." || len(name) > 255 {
+		return c, words.BadInput("-out %q: want the name of a directory in the sweep's directory, "+
+			"at most 255 bytes long", name)
 	}
 	f.out = filepath.Join(out, name)
 	return cell{trainFlags: f, line: line, name: name, id: o.Identity(lab.Maze(maze))}, nil
@@ -234,12 +246,13 @@ func listCells(cells []cell, w io.Writer) error {
 		work += float64(left) * multiplyAdds(c.id)
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\n", i, c.name, state, left)
 	}
-	const rate = 40e9 // multiply-adds a second; docs/machines.md has slower and faster machines
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	const rate = 40e9 // multiply-adds a second; docs/machines.md has slower and faster machines
 	hours := work / rate / (60 * 60)
-	_, err := fmt.Fprintf(w, "At most %s left: about %.1f hours on one thread at 40 billion multiply-adds a second.\n",
+	_, err := fmt.Fprintf(w, "At most %s left: "+
+		"about %.1f hours on one thread at 40 billion multiply-adds a second.\n",
 		words.Count(total, "step"), hours)
 	return err
 }
@@ -272,7 +285,7 @@ func (c *cell) standing() (state string, left int) {
 	case !c.holds(r):
 		return "another run", *c.steps
 	}
-	r.Path = c.out
+	r.Path = c.out // where status asks for the lock
 	state, _ = status(r)
 	if state == "done" { // with other limits than the line's, or with a damaged agent
 		state = "ended otherwise"
@@ -301,7 +314,8 @@ func (c *cell) done() (*lab.Record, bool) {
 	inTime := r.Outcome.SolvedAt <= *c.steps // whatever the solved run's budget was
 	solved := r.State == lab.Solved && c.stop == lab.StopSolved && inTime
 	finished := r.State == lab.Finished && r.Limits == lab.Limits{Steps: *c.steps, Stop: c.stop}
-	if !solved && !finished || !c.holds(r) {
+	ended := solved || finished
+	if !ended || !c.holds(r) {
 		return r, false
 	}
 	if _, err := os.Stat(filepath.Join(c.out, lab.AgentFile)); err != nil {
@@ -339,11 +353,11 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 	}
 	shown := time.NewTicker(250 * time.Millisecond)
 	defer shown.Stop()
-	for ended := 0; ended < len(s.cells); {
+	for taken := 0; taken < len(s.cells); {
 		select {
 		case n := <-notes:
 			s.take(n)
-			ended++
+			taken++
 		case <-shown.C:
 		}
 		s.show()
@@ -357,45 +371,48 @@ func (s *sweep) run(ctx context.Context, jobs int) error {
 type note struct {
 	cell   int
 	record *lab.Record // nil unless the run has ended
-	story  string      // what to print, or with err only the run's warnings; "" if the cell has not begun
 	err    error
+
+	// What to print, or with err only the run's warnings. It is "" if the cell has not begun.
+	story string
 }
 
 // work works on one cell of the queue after another. It puts back a cell that another process
 // is using.
 func (s *sweep) work(ctx context.Context, queue chan int, notes chan<- note) {
 	for i := range queue {
-		r, story, err := s.cells[i].work(ctx)
-		if _, inUse := errors.AsType[lab.UseError](err); inUse {
+		n := s.cells[i].work(ctx)
+		if _, inUse := errors.AsType[lab.UseError](n.err); inUse {
 			time.AfterFunc(200*time.Millisecond, func() { queue <- i })
 			continue
 		}
-		notes <- note{cell: i, record: r, story: story, err: err}
+		n.cell = i
+		notes <- n
 	}
 }
 
-// work trains a cell unless that was done before. It returns the cell's record and what has
-// become of the cell, or with an error only the run's warnings. If ctx is done already, it
-// returns nothing.
-func (c *cell) work(ctx context.Context) (r *lab.Record, story string, err error) {
+// work trains a cell unless that was done before, and returns a note without the cell's
+// number. If ctx is done already, the note is empty.
+func (c *cell) work(ctx context.Context) note {
 	if ctx.Err() != nil {
-		return nil, "", nil
+		return note{}
 	}
 	if r, done := c.done(); done {
-		return r, "was done already: " + reached(r), nil
+		return note{record: r, story: "was done already: " + reached(r)}
 	}
 	var warnings strings.Builder
 	defer c.at.Store(0)
-	err = c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: &warnings})
+	err := c.train(call{ctx: ctx, out: newOutput(io.Discard), stderr: &warnings})
 	warned := strings.NewReplacer("qta: warning", "; warning", "\n", "").Replace(warnings.String())
 	if err != nil {
-		return nil, warned, err
+		return note{story: warned, err: err}
 	}
-	r, err = lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
+	r, err := lab.ReadRecord(filepath.Join(c.out, lab.RecordFile))
 	if err == nil && (r.State == lab.Solved || r.State == lab.Finished) {
-		return r, reached(r) + warned, nil
+		return note{record: r, story: reached(r) + warned}
 	}
-	return nil, warned, fmt.Errorf("it has ended, but %s does not say so", lab.RecordFile)
+	err = fmt.Errorf("it has ended, but %s does not say so", lab.RecordFile)
+	return note{story: warned, err: err}
 }
 
 // take counts and prints what has become of a cell.
@@ -423,14 +440,15 @@ func (s *sweep) take(n note) {
 
 // show shows how far the sweep is, and how far each cell that trains is.
 func (s *sweep) show() {
-	line := []string{fmt.Sprintf("%d of %d done, %d solved, %d failed", s.ended, len(s.cells), s.solved, s.failed)}
+	line := fmt.Sprintf("%d of %d done, %d solved, %d failed",
+		s.ended, len(s.cells), s.solved, s.failed)
 	for i, c := range s.cells {
 		step := int(c.at.Load())
 		if step > 0 {
-			line = append(line, fmt.Sprintf("%d: step %d, at most %d left", i, step, *c.steps-step))
+			line += fmt.Sprintf("; %d: step %d, at most %d left", i, step, *c.steps-step)
 		}
 	}
-	s.stdout.show(strings.Join(line, "; "))
+	s.stdout.show(line)
 }
 
 // summary says how a sweep has ended, and returns an error unless all cells are done.
@@ -438,14 +456,15 @@ func (s *sweep) summary() error {
 	all := words.Count(len(s.cells), "cell")
 	switch {
 	case s.ended+s.failed < len(s.cells):
-		s.stdout.say("Stopped with %d of %s done; all that was running is saved in %s; the same command "+
-			"continues it.", s.ended, all, s.out)
+		s.stdout.say("Stopped with %d of %s done; all that was running is saved in %s; "+
+			"the same command continues it.", s.ended, all, s.out)
 		return lab.ErrStopped
 	case s.failed > 0:
-		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s", s.failed, all, s.ended, s.problem)
+		return fmt.Errorf("%d of %s failed and %d ended; the first failure: %s",
+			s.failed, all, s.ended, s.problem)
 	}
-	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.", all, s.solved, s.out,
-		words.Shell(s.out))
+	s.stdout.say("All %s done, %d solved, in %s. \"qta report %s\" makes a page of them.",
+		all, s.solved, s.out, words.Shell(s.out))
 	return nil
 }
 
@@ -469,7 +488,8 @@ func (f *sweepFlags) sweepFigure(c call) error {
 // figureText returns the sweep file of a figure. It has the paper's mazes, parameters and
 // seeds, except for those that the flags give.
 func (f *sweepFlags) figureText() (string, error) {
-	i := slices.IndexFunc(paper.Figures(), func(g paper.Figure) bool { return g.Number == *f.figure })
+	figures := paper.Figures()
+	i := slices.IndexFunc(figures, func(g paper.Figure) bool { return g.Number == *f.figure })
 	if i < 0 {
 		return "", words.BadInput("-figure %q: want 2, 3, 4, 5 or 6", *f.figure)
 	}
@@ -477,7 +497,7 @@ func (f *sweepFlags) figureText() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g := paper.Figures()[i]
+	g := figures[i]
 	var file strings.Builder
 	fmt.Fprintf(&file, "# Figure %s: %s\n", g.Number, g.About)
 	printed := map[string]bool{}
@@ -495,7 +515,8 @@ func (f *sweepFlags) figureText() (string, error) {
 			}
 		}
 	}
-	fmt.Fprintf(&file, "# To run them, with this text in figure%s.txt: qta sweep figure%[1]s.txt -jobs 2\n", g.Number)
+	fmt.Fprintf(&file, "# To run them, with this text in figure%s.txt: qta sweep figure%[1]s.txt -jobs 2\n",
+		g.Number)
 	return file.String(), nil
 }
 
@@ -507,8 +528,8 @@ func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 		return nil, err
 	}
 	if p.Curriculum != "qta" {
-		return nil, words.BadInput("-params %s: its Curriculum is %s; name a set of QTA, from which the figures' methods start",
-			*f.params, p.Curriculum)
+		return nil, words.BadInput("-params %s: its Curriculum is %s; "+
+			"name a set of QTA, from which the figures' methods start", *f.params, p.Curriculum)
 	}
 	if *f.mazes == "" {
 		return nil, nil
@@ -526,14 +547,14 @@ func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 func (f *sweepFlags) panelRuns(p paper.Panel) (runs []string) {
 	for _, m := range p.Lines {
 		set := cmp.Or(*f.params, m.Own(), "paper")
-		flags := []string{"-params", set}
+		flags := " -params " + set
 		if set != m.Own() {
 			for _, change := range m.Set {
-				flags = append(flags, "-set", change)
+				flags += " -set " + change
 			}
 		}
 		for _, maze := range p.Mazes {
-			runs = append(runs, "-maze "+maze+" "+strings.Join(flags, " "))
+			runs = append(runs, "-maze "+maze+flags)
 		}
 	}
 	return runs

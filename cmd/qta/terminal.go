@@ -103,5 +103,6 @@ func (r *progress) evaluated(e qta.Evaluation, speed float64) {
 		r.say("    step  success  critic loss  predictive loss  actor loss  steps/s")
 		r.head = true
 	}
-	r.say("%8d %8.2f %12.4g %16.4g %11.4g %8.4g", e.Step, e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss, speed)
+	r.say("%8d %8.2f %12.4g %16.4g %11.4g %8.4g",
+		e.Step, e.Success, e.CriticLoss, e.PredictiveLoss, e.ActorLoss, speed)
 }

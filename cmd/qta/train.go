@@ -37,16 +37,20 @@ func newTrainFlags(flags *flag.FlagSet) *trainFlags {
 	flags.StringVar(&f.maze, "maze", "4x5", "train on the maze `NAME|FILE`")
 	flags.StringVar(&f.params, "params", "quick",
 		"parameters `NAME|FILE`: "+presetNames+", or a .json file with changes to paper")
-	flags.Func("set", "change one parameter, `NAME=VALUE`, after -params is applied; may be repeated",
-		func(s string) error {
-			f.set = append(f.set, s)
-			return nil
-		})
-	f.seed = wholeNumber[uint64](flags, "seed", 1, 0, math.MaxUint64, "seed `N` of all random generators")
-	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps, "train for at most `N` environment steps in all")
-	flags.StringVar(&f.stop, "stop", lab.StopSolved,
-		"`WHEN` to stop: solved (at the first perfect evaluation) or never (only when the steps are used up)")
-	f.eval = wholeNumber(flags, "eval", 1000, 1, lab.MaxSteps, "evaluate every `N` environment steps")
+	addSet := func(s string) error {
+		f.set = append(f.set, s)
+		return nil
+	}
+	flags.Func("set",
+		"change one parameter, `NAME=VALUE`, after -params is applied; may be repeated", addSet)
+	f.seed = wholeNumber[uint64](flags, "seed", 1, 0, math.MaxUint64,
+		"seed `N` of all random generators")
+	f.steps = wholeNumber(flags, "steps", 150_000, 1, lab.MaxSteps,
+		"train for at most `N` environment steps in all")
+	flags.StringVar(&f.stop, "stop", lab.StopSolved, "`WHEN` to stop: "+
+		"solved (at the first perfect evaluation) or never (only when the steps are used up)")
+	f.eval = wholeNumber(flags, "eval", 1000, 1, lab.MaxSteps,
+		"evaluate every `N` environment steps")
 	flags.StringVar(&f.out, "out", "",
 		"the run's directory `DIR` (default runs/MAZE-PARAMS-SEED, with every -set before SEED)")
 	f.threads = wholeNumber(flags, "threads", min(runtime.GOMAXPROCS(0), 8), 1, 256,
@@ -85,7 +89,8 @@ func warn(stderr io.Writer, line string) {
 // describe returns the maze and the run that the flags describe.
 func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 	if f.stop != lab.StopSolved && f.stop != lab.StopNever {
-		return nil, o, words.BadInput("-stop %q: want %s or %s", f.stop, lab.StopSolved, lab.StopNever)
+		return nil, o, words.BadInput("-stop %q: want %s or %s",
+			f.stop, lab.StopSolved, lab.StopNever)
 	}
 	maze, name, err := findMaze(f.maze)
 	if err != nil {
@@ -114,12 +119,13 @@ func (f *trainFlags) describe() (maze *qta.Maze, o lab.Options, err error) {
 // this name. It also returns the maze's name, which for a map file is the file's name
 // without folder and extension.
 func findMaze(name string) (*qta.Maze, string, error) {
-	hasSeparator := strings.ContainsRune(name, '/') || strings.ContainsRune(name, os.PathSeparator)
+	hasSeparator := strings.ContainsAny(name, "/"+string(os.PathSeparator))
 	isMap := strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".map")
 	if !hasSeparator && !isMap {
 		m, err := qta.NewMaze(name)
 		if err != nil {
-			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map", words.Bare(err))
+			return nil, "", words.BadInput("%s; a map file's name has a path separator or ends in .txt or .map",
+				words.Bare(err))
 		}
 		return m, name, nil
 	}
@@ -183,7 +189,8 @@ func findSet(name string) (p qta.Params, label string, err error) {
 		}
 	}
 	if !strings.HasSuffix(name, ".json") {
-		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json", name, presetNames)
+		return p, "", words.BadInput("-params %q: want %s or a file that ends in .json",
+			name, presetNames)
 	}
 	text, err := readText(name)
 	if err != nil {
