@@ -35,10 +35,12 @@ type file interface {
 // locks.
 func claim(path string, warn func(string)) (*directory, error) {
 	if run := runAround(path); run != "" {
-		return nil, words.BadInput("%s lies within the run in %s, where no report looks; name another directory", path, run)
+		return nil, words.BadInput("%s lies within the run in %s, where no report looks; "+
+			"name another directory", path, run)
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, words.BadFile(err, "directory %s cannot be made: %w; name another one", path, words.Cause(err))
+		return nil, words.BadFile(err, "directory %s cannot be made: %w; name another one",
+			path, words.Cause(err))
 	}
 	if err := checkOurs(path); err != nil {
 		return nil, err
@@ -51,7 +53,8 @@ func claim(path string, warn func(string)) (*directory, error) {
 	d.create = func(name string) (file, error) {
 		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	}
-	if d.lock, err = root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	d.lock, err = root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
 		root.Close()
 		return nil, words.BadFile(err, "%s cannot be written: %w; name another directory",
 			filepath.Join(path, LockFile), words.Cause(err))
@@ -74,20 +77,25 @@ func (d *directory) close() {
 func checkOurs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return words.BadFile(err, "%s is not a directory to write in: %w; name another one", dir, words.Cause(err))
+		return words.BadFile(err, "%s is not a directory to write in: %w; name another one",
+			dir, words.Cause(err))
 	}
 	// Another process may begin a run here at this moment. After the lock it makes the agent, and
 	// then all other files. So if ReadDir has seen one of those, the agent is there by now.
 	if exists(filepath.Join(dir, AgentFile)) || exists(filepath.Join(dir, PreviousFile)) {
 		return nil
 	}
-	if r, err := ReadRecord(filepath.Join(dir, RecordFile)); err == nil && r.Outcome.Steps > 0 {
-		return words.BadInput("%s holds the record of a run of %s, but its %s is gone: restore that file, "+
-			"or remove all files of the run to begin it anew", dir, words.Count(r.Outcome.Steps, "step"), AgentFile)
+	r, err := ReadRecord(filepath.Join(dir, RecordFile))
+	if err == nil && r.Outcome.Steps > 0 {
+		steps := words.Count(r.Outcome.Steps, "step")
+		return words.BadInput("%s holds the record of a run of %s, but its %s is gone: "+
+			"restore that file, or remove all files of the run to begin it anew",
+			dir, steps, AgentFile)
 	}
 	for _, e := range entries {
 		if e.Name() != LockFile && e.Name() != AgentFile+temporary {
-			return words.BadInput("directory %s holds %s but no %s; name an empty or a new one", dir, e.Name(), AgentFile)
+			return words.BadInput("directory %s holds %s but no %s; name an empty or a new one",
+				dir, e.Name(), AgentFile)
 		}
 	}
 	return nil
@@ -95,8 +103,9 @@ func checkOurs(dir string) error {
 
 // runAround returns the run's directory that path lies within, or "".
 func runAround(path string) string {
-	inner, _ := filepath.Abs(path)
-	for dir := filepath.Dir(inner); dir != inner; inner, dir = dir, filepath.Dir(dir) {
+	dir, _ := filepath.Abs(path)
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
 		if isRun(dir) {
 			return dir
 		}
@@ -138,7 +147,7 @@ func (d *directory) write(name string, data []byte) error {
 }
 
 func (d *directory) replace(name string, data []byte) error {
-	d.root.Remove(name + temporary) // a killed process may have left one, with which the next line would fail
+	d.root.Remove(name + temporary) // a killed process may have left one, and create would fail
 	f, err := d.create(name + temporary)
 	if err != nil {
 		return err
@@ -175,29 +184,40 @@ func load(dir string) (*Run, error) {
 		} else if err != nil {
 			return nil, words.BadFile(err, "%s cannot be read: %w", path, words.Cause(err))
 		}
-		r := &Run{Dir: dir, Agent: new(qta.Agent)}
-		err = r.Agent.UnmarshalBinary(data)
-		if err == nil {
-			r.state, err = readState(r.Agent)
-		}
+		r, err := decode(data)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return nil, words.BadInput("another version of qta wrote %s: %s; use that version, or name another directory",
-				path, words.Bare(err))
+			return nil, words.BadInput("another version of qta wrote %s: %s; "+
+				"use that version, or name another directory", path, words.Bare(err))
 		case err != nil:
 			damage = cmp.Or(damage, fmt.Errorf("%s is damaged: %s", path, words.Bare(err)))
 			continue
 		case damage != nil:
-			r.Warning = fmt.Errorf("%w; using the one before it, from step %d", damage, r.Agent.Steps())
+			r.Warning = fmt.Errorf("%w; using the one before it, from step %d",
+				damage, r.Agent.Steps())
 		}
-		r.Run = r.state.identity(r.Agent)
+		r.Dir = dir
 		return r, nil
 	}
 	if damage != nil {
-		damage = words.BadInput("%w; no intact copy is left: restore that file, or remove all files of the run "+
-			"to begin it anew", damage)
+		damage = words.BadInput("%w; no intact copy is left: "+
+			"restore that file, or remove all files of the run to begin it anew", damage)
 	}
 	return nil, damage
+}
+
+// decode returns the run that the content of an agent.qta holds.
+func decode(data []byte) (r *Run, err error) {
+	r = &Run{Agent: new(qta.Agent)}
+	if err := r.Agent.UnmarshalBinary(data); err != nil {
+		return nil, err
+	}
+	r.state, err = readState(r.Agent)
+	if err != nil {
+		return nil, err
+	}
+	r.Run = r.state.identity(r.Agent)
+	return r, nil
 }
 
 // The files of a run's directory.
@@ -235,7 +255,8 @@ func (d *directory) takeLock(ask func() error, warn func(string)) error {
 	case err == syscall.EAGAIN:
 		return UseError{d.path}
 	case unlockable(err):
-		warn(d.path + ": its file system supports no locks; make sure that no other process works on the run")
+		warn(d.path + ": its file system supports no locks; " +
+			"make sure that no other process works on the run")
 	case err != nil:
 		return fmt.Errorf("%s cannot be locked: %w", d.path, err)
 	}

@@ -50,9 +50,10 @@ func newGrid(ctx context.Context, e Surveyor, sketch *Sketch, p qta.Params) *gri
 		return mazeGrid(m, p.Discount)
 	}
 	g := &grid{Width: sketch.Width, Height: sketch.Height}
-	pixel := math.Sqrt(sketch.Width * sketch.Height / 2500) // the side of a pixel, for about 2500 pixels in all
-	g.Cols = max(1, int(math.Round(g.Width/pixel)))
-	g.Rows = max(1, int(math.Round(g.Height/pixel)))
+	const pixels = 2500 // about so many in all
+	side := math.Sqrt(sketch.Width * sketch.Height / pixels)
+	g.Cols = max(1, int(math.Round(g.Width/side)))
+	g.Rows = max(1, int(math.Round(g.Height/side)))
 	for k := 0; k < g.Cols*g.Rows && ctx.Err() == nil; k++ {
 		at := g.at(k)
 		if observation, goal, ok := e.StateAt(at[0], at[1]); ok {
@@ -232,11 +233,10 @@ func (s *state) uncertaintyName(p qta.Params) (name, unit string) {
 	if p.Uncertainty == "pun" {
 		name = "head deviation"
 	}
-	inMaze := len(s.Map) > 0
 	switch {
 	case p.Uncertainty == "q":
 		unit = "rewards"
-	case inMaze && slices.Contains([]string{"pun", "bootstrap", "ensemble"}, p.Uncertainty):
+	case len(s.Map) > 0:
 		unit = "cells"
 	}
 	return name, unit
@@ -264,7 +264,7 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 		failures = append(failures, s.grid.failure(each))
 	}
 	ofValues := draw.ScaleOf(values...)
-	ofValues.High = min(ofValues.High, 0) // no return is above 0; values above it have the color of 0
+	ofValues.High = min(ofValues.High, 0) // no return is above 0, so values above get the color of 0
 	ofValues.Low = min(ofValues.Low, ofValues.High)
 	panels := []panel{{name: "value", unit: "rewards", numbers: shot.Value, scale: ofValues}}
 	if s.grid.Optimal != nil {
@@ -275,8 +275,13 @@ func (s *state) panels(shot *snapshot, p qta.Params) []panel {
 	}
 	deviation := panel{numbers: shot.Deviation, scale: draw.ScaleOf(shot.Deviation)}
 	deviation.name, deviation.unit = s.uncertaintyName(p)
-	probability := panel{name: "goal probability", unit: "per point", numbers: shot.Probability, sparse: true}
-	probability.scale = draw.ScaleOf(zero, shot.Probability)
+	probability := panel{
+		name:    "goal probability",
+		unit:    "per point",
+		numbers: shot.Probability,
+		scale:   draw.ScaleOf(zero, shot.Probability),
+		sparse:  true,
+	}
 	return append(panels, deviation, probability, panel{name: "sampled goals"})
 }
 
@@ -302,12 +307,14 @@ func (s *state) figure5(environment string, p qta.Params) *draw.Drawing {
 	height := panelTop + plan.height() + 4 + draw.BarAltitude
 
 	times := words.Count(len(s.Snapshots), "time")
-	d := &draw.Drawing{Title: fmt.Sprintf("What an agent makes of the places of %s, at %s", environment, times)}
+	d := new(draw.Drawing)
+	d.Title = fmt.Sprintf("What an agent makes of the places of %s, at %s", environment, times)
 	d.Width = 2*margin + float64(float64(perLine)*(width+gap)) - gap
 	d.Height = margin
 	for i := range s.Snapshots {
 		shot := &s.Snapshots[i]
-		d.Text(margin, d.Height+draw.TextSize, "start", "head", "After "+words.Count(shot.Step, "environment step"))
+		d.Text(margin, d.Height+draw.TextSize, "start", "head",
+			"After "+words.Count(shot.Step, "environment step"))
 		d.Height += head
 		panels := s.panels(shot, p)
 		for k := range panels {
@@ -332,11 +339,13 @@ func (s *state) panel(p *panel, shot *snapshot, plan plan, width float64) *draw.
 	if p.numbers == nil { // the column of sampled goals
 		points := s.drawSamples(d, shot, plan)
 		d.Text(width/2, below+draw.BarHeight+14, "middle", "soft", words.Count(points, "point"))
-		d.Text(width/2, below+draw.BarHeight+29, "middle", "soft", fmt.Sprintf("in %d draws", len(shot.Draws)))
+		draws := fmt.Sprintf("in %d draws", len(shot.Draws))
+		d.Text(width/2, below+draw.BarHeight+29, "middle", "soft", draws)
 		return d
 	}
 	x, y := plan.at([2]float64{s.grid.X, s.grid.Y})
-	d.Image(s.grid.image(p.numbers, p.scale, p.sparse), x, y, plan.scale*s.grid.Width, plan.scale*s.grid.Height)
+	picture := s.grid.image(p.numbers, p.scale, p.sparse)
+	d.Image(picture, x, y, plan.scale*s.grid.Width, plan.scale*s.grid.Height)
 	plan.letters(d)
 	bar := max(plan.scale*s.sketch.Width, 0.8*width)
 	d.Bar(p.scale, draw.Viridis, p.unit, (width-bar)/2, below, bar)

@@ -23,7 +23,7 @@ func fingerprint(env qta.Env, steps int) (f Fingerprint) {
 	action := make([]float64, sizes.Action)
 	s := env.Reset(rand.New(rand.NewPCG(1, 0)))
 	for range steps + 1 {
-		if len(s.Observation) != sizes.Observation || len(s.Achieved) != sizes.Goal || len(s.Desired) != sizes.Goal {
+		if !fits(s, sizes) {
 			break
 		}
 		row := slices.Concat(s.Observation, s.Achieved, s.Desired)
@@ -63,7 +63,8 @@ func (f Fingerprint) Difference(here Fingerprint) string {
 	for t := range n {
 		size := len(f[0])
 		if len(f[t]) != size || len(here[t]) != size || size == 0 {
-			return fmt.Sprintf("the answer to step %d has %d numbers there, %d here", t, len(f[t]), len(here[t]))
+			return fmt.Sprintf("the answer to step %d has %d numbers there, %d here",
+				t, len(f[t]), len(here[t]))
 		}
 	}
 
@@ -81,14 +82,14 @@ func (f Fingerprint) Difference(here Fingerprint) string {
 			continue // a difference in a last digit has grown, so the rewards may differ
 		}
 		last := len(was[t])
-		if rewardsDiffer(f[t][last], here[t][last]) {
-			return fmt.Sprintf(text, last, t, f[t][last], here[t][last])
+		x := f[t][last]
+		y := here[t][last]
+		if x != y && x != edge && y != edge {
+			return fmt.Sprintf(text, last, t, x, y)
 		}
 	}
 	return ""
 }
-
-func rewardsDiffer(x, y float64) bool { return x != y && x != edge && y != edge }
 
 // edge stands in a row for a reward that rounding could change from 0 to -1 or back.
 const edge = -0.5

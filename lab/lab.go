@@ -108,7 +108,7 @@ func Train(ctx context.Context, env, evaluation qta.Env, o Options) error {
 
 // interrupted reports whether an error says that ctx is done.
 func interrupted(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
 // stopped says that ctx has stopped the run, and returns the error for it.
@@ -120,7 +120,7 @@ func (o *Options) stopped(cause error, how string) error {
 // check refuses environments that break their contract or have changed since the run
 // began. If a signal kept the latest evaluation out of the pictures, check adds it.
 func (s *session) check(ctx context.Context, env qta.Env) error {
-	noStep := qta.TrainOptions{EvalEvery: 1, Rollouts: 1}
+	noStep := qta.TrainOptions{EvalEvery: 1, Rollouts: 1} // Train then only checks the environments
 	err := s.agent.Train(ctx, env, s.env, noStep)
 	_, broken := errors.AsType[*qta.EnvError](err)
 	switch {
@@ -135,8 +135,9 @@ func (s *session) check(ctx context.Context, env qta.Env) error {
 		}
 	}
 	if was := s.state.Rewards; was != nil && rewardsChanged(s.env, s.agent, was) {
-		return words.BadInput("%s holds another run: the environment has changed: Reward now gives "+
-			"other numbers for goals that the run has seen; name another directory", s.dir.path)
+		return words.BadInput("%s holds another run: the environment has changed: "+
+			"Reward now gives other numbers for goals that the run has seen; name another directory",
+			s.dir.path)
 	}
 	if !s.state.behind(s.agent) {
 		return nil
@@ -157,8 +158,8 @@ func (s *session) compare(ctx context.Context, env qta.Env) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case text != "":
-		return words.BadInput("the environments for training (there) and for evaluation (here) differ: "+
-			"%s; Options.Unchecked skips this check", text)
+		return words.BadInput("the environments for training (there) and for evaluation (here) "+
+			"differ: %s; Options.Unchecked skips this check", text)
 	}
 	return nil
 }
@@ -190,10 +191,12 @@ func (o Options) Check(env qta.Env) error {
 	case o.Steps < 1 || o.Steps > MaxSteps:
 		return words.BadInput("the budget is %d steps, allowed are 1 to %d", o.Steps, MaxSteps)
 	case o.EvalEvery < 1 || o.EvalEvery > o.Steps:
-		return words.BadInput("with evaluations every %d steps and a budget of %d the run would have no evaluation; "+
-			"evaluate more often, or give it more steps", o.EvalEvery, o.Steps)
+		return words.BadInput("with evaluations every %d steps and a budget of %d "+
+			"the run would have no evaluation; evaluate more often, or give it more steps",
+			o.EvalEvery, o.Steps)
 	case o.Rollouts < 1 || o.Threads < 1:
-		return words.BadInput("there are %d rollouts and %d threads, allowed are 1 and above", o.Rollouts, o.Threads)
+		return words.BadInput("there are %d rollouts and %d threads, allowed are 1 and above",
+			o.Rollouts, o.Threads)
 	case o.Checkpoint < 0:
 		return words.BadInput("a save every %d steps: allowed are 0 and above", o.Checkpoint)
 	}
@@ -206,8 +209,8 @@ func (o Options) Check(env qta.Env) error {
 	// The transitions may fill three quarters of the largest agent.qta that can be read.
 	const mostReplay = words.MostAgent / 4 * 3
 	if bytes := replayBytes(o.Steps, env.Sizes()); bytes > mostReplay {
-		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: give it fewer steps",
-			o.Steps, bytes/(1<<30), mostReplay>>30)
+		return words.BadInput("the transitions of %d steps would take %.0f GB, allowed are %d: "+
+			"give it fewer steps", o.Steps, bytes/(1<<30), mostReplay>>30)
 	}
 	return nil
 }
@@ -245,13 +248,14 @@ type session struct {
 	agent  *qta.Agent
 	state  *state
 	record *Record
-	found  *Record         // the record that was there at the start, or nil
-	stale  map[string]bool // true for a file that the latest save could not write; false once a save has written it again
+	found  *Record         // the record of this run that was there at the start, or nil
+	stale  map[string]bool // the files that the latest save could not write
+	warned map[string]bool // the files that a warning has named for it
 
 	untrained   bool          // the policy solved the task before it had learned
 	evaluatedAt time.Time     // when the latest evaluation was; at first, when training began
 	evaluated   int           // the step of that evaluation
-	savedAt     time.Time     // when the latest save was; at first, when training began
+	savedAt     time.Time     // when the latest save was
 	saved       int           // the step of that save
 	cost        time.Duration // how long that save took
 }
@@ -293,6 +297,9 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 	if err := run.state.draws(ctx, evaluation, run.Agent); err != nil {
 		return nil, err
 	}
+	if found != nil && len(found.Run.Differences(run.Run)) > 0 {
+		found = nil
+	}
 	run.Agent.SetThreads(o.Threads)
 	if o.Curriculum != nil {
 		err = run.Agent.SetCurriculum(o.Curriculum)
@@ -303,9 +310,11 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 		env:     evaluation,
 		agent:   run.Agent,
 		state:   run.state,
-		record:  NewRecord(run.Run, o.limits(), o.Threads), // not id, where parameters without effect may differ
-		found:   found,
-		stale:   map[string]bool{},
+		// run.Run and not id, in which parameters without effect may differ.
+		record: NewRecord(run.Run, o.limits(), o.Threads),
+		found:  found,
+		stale:  map[string]bool{},
+		warned: map[string]bool{},
 	}, err
 }
 
@@ -330,10 +339,11 @@ func (o *Options) identify(evaluation qta.Env) Identity {
 }
 
 func (o *Options) limits() Limits {
+	stop := StopSolved
 	if o.Continue {
-		return Limits{Steps: o.Steps, Stop: StopNever}
+		stop = StopNever
 	}
-	return Limits{Steps: o.Steps, Stop: StopSolved}
+	return Limits{Steps: o.Steps, Stop: stop}
 }
 
 // checkEnv refuses an environment in which [qta.CheckEnv] finds a mistake.
@@ -363,30 +373,29 @@ func (s *session) redraw(ctx context.Context) error {
 	at := s.agent.Steps()
 	solvedAt := s.agent.SolvedAt() // 0 if it is not solved
 	trainedOn := solvedAt > 0 && solvedAt < at
-	pastBudget := at > s.Steps
-	pastSolution := trainedOn && at < s.Steps // so Continue is not set, and the run would have ended at solvedAt
-	if pastBudget || pastSolution {
+	// Below the budget the limits are reached only without Continue, that is at solvedAt.
+	pastSolution := trainedOn && at < s.Steps
+	if at > s.Steps || pastSolution {
 		return words.BadInput("the run in %s is at step %d, later than these limits would have ended it; "+
-			"give it more than %[2]d steps, and Continue (-stop never) if it is solved", s.dir.path, at)
+			"give it more than %[2]d steps, and Continue (-stop never) if it is solved",
+			s.dir.path, at)
 	}
 	r := s.record
-	found := s.found // the record of an earlier process
-	switch {
-	case s.recorded(), s.foundOfKilled(): // found is of this agent
-		r.Program = found.Program
-		r.Machine = found.Machine
-		if found.State == Solved || found.State == Finished {
-			r.Limits = found.Limits
+	if s.recorded() || s.foundOfKilled() { // the record that was found is of this agent
+		r.Program = s.found.Program
+		r.Machine = s.found.Machine
+		if s.found.State == Solved || s.found.State == Finished {
+			r.Limits = s.found.Limits
 		}
-	default:
-		const unknown = "unknown"
+	} else {
 		r.Program = Program{Revision: unknown, Go: unknown}
 		r.Machine = Machine{OS: unknown, Arch: unknown, Kernel: unknown}
 	}
 	if trainedOn {
 		r.Limits.Stop = StopNever // whatever this command says
 	}
-	if _, err := s.dir.root.Lstat(AgentFile); err != nil { // the agent comes from agent.qta.previous
+	_, missing := s.dir.root.Lstat(AgentFile)
+	if missing != nil { // the agent comes from agent.qta.previous
 		if err := s.saveAgent(); err != nil {
 			return err
 		}
@@ -396,22 +405,27 @@ func (s *session) redraw(ctx context.Context) error {
 	err := s.end(ctx) // plays the held-out rollouts and completes the record
 	if interrupted(ctx, err) {
 		return s.stopped(err, "before the record of the run's end was written")
-	} else if err != nil {
+	}
+	if err == nil {
+		err = s.draw()
+	}
+	if err != nil {
 		return err
 	}
-	if err := s.draw(); err != nil {
-		return err
-	}
-	s.Say(fmt.Sprintf("The run in %s is done: %s. To continue it, give it more steps, and Continue (-stop never) "+
-		"if it is solved; to begin a new one, choose another seed or directory.", s.dir.path, s.story()))
+	const next = "To continue it, give it more steps, and Continue (-stop never) if it is solved; " +
+		"to begin a new one, choose another seed or directory."
+	s.Say(fmt.Sprintf("The run in %s is done: %s. %s", s.dir.path, s.story(), next))
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
 }
 
-// recorded reports whether the record that the session found at its start describes this
-// run and its agent as it is now.
+// unknown stands for the program and the machine in a record that was lost and made again.
+const unknown = "unknown"
+
+// recorded reports whether the record that the session found at its start describes the
+// agent as it is now.
 func (s *session) recorded() bool {
-	if !s.foundSame() {
+	if s.found == nil {
 		return false
 	}
 	o := s.found.Outcome
@@ -421,29 +435,23 @@ func (s *session) recorded() bool {
 // foundOfKilled reports whether the record that was found comes from a process that was killed, or
 // failed, after it had saved this agent.
 func (s *session) foundOfKilled() bool {
-	if !s.foundSame() {
+	if s.found == nil {
 		return false
 	}
 	killed := s.found.State == Running && s.found.Outcome.Steps <= s.agent.Steps()
 	return killed || s.found.State == Failed
 }
 
-// foundSame reports whether a record was found that belongs to this run.
-func (s *session) foundSame() bool {
-	return s.found != nil && len(s.found.Run.Differences(s.record.Run)) == 0
-}
-
 // train trains until the limits, the end of ctx or a failure, and leaves all in order.
 func (s *session) train(ctx context.Context, env qta.Env) error {
 	s.announce()
-	if err := s.saveAll(); err != nil { // if it cannot save, the run fails now and not after hours of training
+	// If the run cannot be saved, it fails now and not after hours of training.
+	if err := s.saveAll(); err != nil {
 		return err
 	}
 	s.tryUntrained(ctx)
 	s.evaluated = s.agent.Steps()
 	s.evaluatedAt = time.Now()
-	s.saved = s.agent.Steps()
-	s.savedAt = time.Now()
 	stop := s.agent.Train(ctx, env, s.env, qta.TrainOptions{
 		Steps:           s.Steps,
 		EvalEvery:       s.record.Run.EvalEvery,
@@ -473,12 +481,13 @@ func (s *session) train(ctx context.Context, env qta.Env) error {
 	case Stopped:
 		return s.stopped(stop, "and saved: "+s.story())
 	case Solved:
-		s.Say(fmt.Sprintf("Solved: %s.", s.story()))
+		s.Say("Solved: " + s.story() + ".")
 	default:
-		s.Say(strings.TrimSpace(fmt.Sprintf("The budget is used up: %s. %s", s.story(), s.record.Hint())))
+		s.Say(strings.TrimSpace("The budget is used up: " + s.story() + ". " + s.record.Hint()))
 	}
 	if s.untrained {
-		s.Say(fmt.Sprintf("The untrained policy solved %d of %[1]d rollouts: nothing was learned.", s.Rollouts))
+		s.Say(fmt.Sprintf("The untrained policy solved %d of %[1]d rollouts: nothing was learned.",
+			s.Rollouts))
 	}
 	s.Say("Open " + filepath.Join(s.dir.path, PageFile))
 	return nil
@@ -494,8 +503,9 @@ func (s *session) tryUntrained(ctx context.Context) {
 	e, err := s.agent.Evaluate(env, s.Rollouts, s.Seed)
 	s.untrained = err == nil && e.Success == 1
 	if s.untrained {
-		s.Warn(fmt.Sprintf("the untrained policy solves %d of %[1]d rollouts, so there is nothing to learn: "+
-			"does Reward allow too large a distance to the goal?", s.Rollouts))
+		s.Warn(fmt.Sprintf("the untrained policy solves %d of %[1]d rollouts, "+
+			"so there is nothing to learn: does Reward allow too large a distance to the goal?",
+			s.Rollouts))
 	}
 }
 
@@ -503,23 +513,28 @@ func (s *session) tryUntrained(ctx context.Context) {
 func (s *session) announce() {
 	id := s.record.Run
 	kernel := s.record.Machine.Kernel
-	s.Say(fmt.Sprintf("QTA on %s, %s.", id.subject(), id.Departures()))
-	s.Say(fmt.Sprintf("Parameters %s, seed %d; %s kernel, %s; files in %s", id.Set, id.Seed, kernel,
-		words.Count(s.Threads, "thread"), s.dir.path))
+	s.Say("QTA on " + id.subject() + ", " + id.Departures() + ".")
+	threads := words.Count(s.Threads, "thread")
+	s.Say(fmt.Sprintf("Parameters %s, seed %d; %s kernel, %s; files in %s",
+		id.Set, id.Seed, kernel, threads, s.dir.path))
 	if s.agent.Steps() > 0 {
-		s.Say(fmt.Sprintf("Continues after %s.", words.Count(s.agent.Steps(), "environment step")))
+		s.Say("Continues after " + words.Count(s.agent.Steps(), "environment step") + ".")
 	}
-	if horizon := id.Params.Horizon; len(id.Map) > 0 && id.NewMaze().PathLength() > horizon {
-		s.Warn(fmt.Sprintf("the path from start to goal takes %d steps, but an episode has only %d (Horizon): "+
-			"hardly any rollout can end at the goal", id.NewMaze().PathLength(), horizon))
+	horizon := id.Params.Horizon
+	if len(id.Map) > 0 && id.NewMaze().PathLength() > horizon {
+		s.Warn(fmt.Sprintf("the path from start to goal takes %d steps, "+
+			"but an episode has only %d (Horizon): hardly any rollout can end at the goal",
+			id.NewMaze().PathLength(), horizon))
 	}
 	if few := id.tooFew(s.Steps); few != "" {
 		s.Warn(few)
 	}
-	const unknown = "unknown" // in a record that was lost and made again
-	if s.foundSame() && s.found.Machine.Kernel != unknown && rounding(s.found.Machine.Kernel) != rounding(kernel) {
-		s.Warn(fmt.Sprintf("the run used the %s kernel and continues with the %s kernel, which rounds differently",
-			s.found.Machine.Kernel, kernel))
+	if s.found != nil {
+		was := s.found.Machine.Kernel
+		if was != unknown && rounding(was) != rounding(kernel) {
+			s.Warn(fmt.Sprintf("the run used the %s kernel and continues with the %s kernel, "+
+				"which rounds differently", was, kernel))
+		}
 	}
 	if outside := s.state.outside(s.agent.Sizes()); outside != "" {
 		s.Warn(outside)
@@ -536,7 +551,8 @@ func (s *session) afterStep() error {
 	}
 	err := s.saveAll()
 	if _, numeric := errors.AsType[*qta.NumericError](err); numeric {
-		return nil // the next evaluation reports it, so that the run fails at one step however often it saves
+		// The next evaluation reports it. So the step of the failure does not depend on the saves.
+		return nil
 	}
 	return err
 }
@@ -597,7 +613,8 @@ func (s *session) saveAll() error {
 func (s *session) end(ctx context.Context) error {
 	success, err := s.heldOut(ctx)
 	if err == nil && s.agent.FoundAt() == 0 {
-		s.record.Apart, err = unvisited(s.agent, s.watch(ctx, s.env, "Comparing the desired goals with where the agent was"))
+		env := s.watch(ctx, s.env, "Comparing the desired goals with where the agent was")
+		s.record.Apart, err = unvisited(s.agent, env)
 	}
 	if err != nil {
 		return err
@@ -667,15 +684,13 @@ func (s *session) draw() error {
 // full disk ends the run, because then agent.qta could not be saved either.
 func (s *session) derive(name string, data []byte) error {
 	err := s.dir.write(name, data)
-	_, warned := s.stale[name] // the entry stays when the file is written again
-	switch {
-	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return err
-	case err != nil && !warned:
-		s.Warn(fmt.Sprintf("%v; the run goes on, and the next save tries again", err))
 	}
-	if err != nil || warned {
-		s.stale[name] = err != nil
+	s.stale[name] = err != nil
+	if err != nil && !s.warned[name] {
+		s.warned[name] = true
+		s.Warn(fmt.Sprintf("%v; the run goes on, and the next save tries again", err))
 	}
 	return nil
 }
@@ -694,7 +709,8 @@ func (s *session) tellStale() {
 		list = append(list, name+" "+how)
 	}
 	if len(list) > 0 {
-		s.Warn(strings.Join(list, ", ") + "; the same command writes all files anew, once they can be written")
+		s.Warn(strings.Join(list, ", ") +
+			"; the same command writes all files anew, once they can be written")
 	}
 }
 
@@ -711,7 +727,8 @@ type Run struct {
 func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, words.BadInput("%s is a file: name a run's directory, such as %s", dir, filepath.Dir(dir))
+		return nil, words.BadInput("%s is a file: name a run's directory, such as %s",
+			dir, filepath.Dir(dir))
 	}
 	r, err := load(dir)
 	if r == nil && err == nil {

@@ -32,7 +32,7 @@ type view struct {
 	// For the template.
 	Style      template.CSS
 	Moving     *draw.Drawing // the animation; nil if the environment is no Sketcher
-	Figure5    *draw.Drawing // nil if the environment is no Surveyor; in a maze it also shows optimal values
+	Figure5    *draw.Drawing // nil if the environment is no Surveyor
 	PathLength int           // of a maze, or 0
 	GoalRadius float64
 	Charts     []chart
@@ -102,8 +102,8 @@ func (v *view) files() (files map[string][]byte, err error) {
 // logTable returns log.csv: a row for each evaluation, with units in the header.
 func logTable(id Identity, log []qta.Evaluation) []byte {
 	const steps = "environment steps"
-	units := [len(columns)]string{steps, "fraction", "reward^2", id.lossUnit(), "reward", "count", "count",
-		"fraction", "reward", steps}
+	units := [len(columns)]string{steps, "fraction", "reward^2", id.lossUnit(), "reward",
+		"count", "count", "fraction", "reward", steps}
 	var head []string
 	for i, name := range columns {
 		head = append(head, name+"["+units[i]+"]")
@@ -121,8 +121,8 @@ func logTable(id Identity, log []qta.Evaluation) []byte {
 // observations is not known.
 func (id Identity) lossUnit() string {
 	switch {
-	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble": // an ensemble's loss is a log-likelihood
-		return ""
+	case len(id.Map) == 0 || id.Params.Uncertainty == "ensemble":
+		return "" // an ensemble's loss is a log-likelihood
 	case id.Params.Learner == "authors":
 		return "cell"
 	}
@@ -144,12 +144,14 @@ func (v *view) charts() []chart {
 	id := v.Record.Run
 	success := v.series("", func(e qta.Evaluation) float64 { return e.Success })
 	set := v.series("set", func(e qta.Evaluation) float64 { return float64(e.GoalsSet) })
-	reached := v.series("of these, reached", func(e qta.Evaluation) float64 { return float64(e.GoalsReached) })
+	reached := v.series("of these, reached",
+		func(e qta.Evaluation) float64 { return float64(e.GoalsReached) })
 	critics := v.series("", func(e qta.Evaluation) float64 { return e.CriticLoss })
 	predictive := v.series("", func(e qta.Evaluation) float64 { return e.PredictiveLoss })
 
 	successUnit := "fraction of " + words.Count(id.Rollouts, "rollout")
 	lossUnit := strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())
+	const howFar = " on the latest minibatch: how far the heads' predictions are from the next state."
 	return []chart{
 		v.chart(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
 			draw.Axis{Name: "success", Unit: successUnit, High: 1},
@@ -162,7 +164,7 @@ func (v *view) charts() []chart {
 			"Equation 2 on the latest minibatch: how far the critics are from their targets.",
 			critics),
 		v.chart("predictive loss", draw.Axis{Name: "predictive loss", Unit: lossUnit},
-			id.predictiveEquation()+" on the latest minibatch: how far the heads' predictions are from the next state.",
+			id.predictiveEquation()+howFar,
 			predictive),
 	}
 }
@@ -211,15 +213,16 @@ func (s *state) film(a *qta.Agent) (*draw.Drawing, error) {
 	p := newPlan(&s.sketch, top, mapWidth, mapHeight)
 	bar := top + p.height() + 8
 	d := &draw.Drawing{Width: mapWidth, Height: bar + draw.BarAltitude + 2}
-	d.Title = fmt.Sprintf("A training in %s: the goals that the agent pursued, and rollouts of its policy",
-		words.Count(len(s.Frames), "frame"))
+	d.Title = "A training in " + words.Count(len(s.Frames), "frame") +
+		": the goals that the agent pursued, and rollouts of its policy"
 	d.Style = filmStyle(len(s.Frames))
 	p.draw(d, Wall, Floor, Start, Goal, Near)
 	d.Add(`<g class="film">`)
 	for i := range s.Frames {
 		s.drawGoals(d, p, i, goals[i])
 	}
-	d.Bar(draw.Scale{High: float64(a.Steps())}, draw.Plasma, "environment steps", barLeft, bar, barWidth)
+	times := draw.Scale{High: float64(a.Steps())}
+	d.Bar(times, draw.Plasma, "environment steps", barLeft, bar, barWidth)
 	for i := range s.Frames {
 		s.drawFrame(d, p, i, a, bar)
 	}
@@ -255,7 +258,8 @@ func (s *state) drawFrame(d *draw.Drawing, p plan, i int, a *qta.Agent, bar floa
 	d.Text(0, draw.TextSize, "start", "head", "after "+words.Count(f.Step, "step"))
 	for _, e := range a.Evaluations() {
 		if e.Step == f.Step {
-			d.Text(mapWidth, draw.TextSize, "end", "ink", fmt.Sprintf("%.0f %% at the goal", 100*e.Success))
+			success := fmt.Sprintf("%.0f %% at the goal", 100*e.Success)
+			d.Text(mapWidth, draw.TextSize, "end", "ink", success)
 		}
 	}
 	time := float64(f.Step) / float64(a.Steps())
@@ -270,8 +274,10 @@ func (s *state) drawFrame(d *draw.Drawing, p plan, i int, a *qta.Agent, bar floa
 // asked for less motion.
 func filmStyle(n int) string {
 	whole := float64(float64(n)*frameTime) + holdTime
-	// A time as a part of the whole, rounded down so that no two frames overlap.
-	at := func(seconds float64) string { return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/whole)/1e3) }
+	// at returns a time as a part of the whole, rounded down so that no two frames overlap.
+	at := func(seconds float64) string {
+		return fmt.Sprintf("%.3f%%", math.Floor(1e5*seconds/whole)/1e3)
+	}
 	css := "@media(prefers-reduced-motion:no-preference){"
 	rule := func(within, class, keyframes, timing string) {
 		css += fmt.Sprintf("@keyframes %[2]s{%[3]s}%[1]s.%[2]s{animation:%[2]s %[4]s infinite}",
@@ -279,14 +285,17 @@ func filmStyle(n int) string {
 	}
 	for i := range n { // goals stay from their frame on
 		begin := float64(float64(i) * frameTime)
-		rule("", fmt.Sprintf("film-g%d", i), "0%,"+at(begin)+"{opacity:0}"+at(begin+0.3)+",100%{opacity:1}",
-			fmt.Sprintf("%.4gs linear", whole))
+		appear := "0%," + at(begin) + "{opacity:0}" + at(begin+0.3) + ",100%{opacity:1}"
+		rule("", fmt.Sprintf("film-g%d", i), appear, fmt.Sprintf("%.4gs linear", whole))
 	}
 	// All frames share these keyframes, and each frame begins them at its own time.
 	timing := fmt.Sprintf("%.4[1]gs calc(var(--film)*%.4[2]gs - %.4[1]gs)", whole, frameTime)
-	rule(".film ", "film-f", "0%{opacity:1}"+at(frameTime)+"{opacity:0}", timing+" step-end")
-	rule(".film ", "film-l", "0%{opacity:1}"+at(frameTime+holdTime)+"{opacity:0}", timing+" step-end")
-	rule(".film ", "film-w", "0%{stroke-dashoffset:1}"+at(runTime)+",100%{stroke-dashoffset:0}", timing+" linear")
-	rule(".film ", "film-e", "0%{opacity:0}"+at(runTime)+"{opacity:1}", timing+" step-end")
-	return css + ".film .film-w{stroke-dasharray:1}.film:hover *,figure:focus .film *{animation-play-state:paused}}"
+	step := timing + " step-end"
+	way := "0%{stroke-dashoffset:1}" + at(runTime) + ",100%{stroke-dashoffset:0}"
+	rule(".film ", "film-f", "0%{opacity:1}"+at(frameTime)+"{opacity:0}", step)
+	rule(".film ", "film-l", "0%{opacity:1}"+at(frameTime+holdTime)+"{opacity:0}", step)
+	rule(".film ", "film-w", way, timing+" linear")
+	rule(".film ", "film-e", "0%{opacity:0}"+at(runTime)+"{opacity:1}", step)
+	return css + ".film .film-w{stroke-dasharray:1}" +
+		".film:hover *,figure:focus .film *{animation-play-state:paused}}"
 }

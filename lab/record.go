@@ -30,8 +30,12 @@ type Record struct {
 	Machine Machine  `json:"machine"`
 	Outcome Outcome  `json:"outcome"`
 	Curve   Curve    `json:"curve"` // every evaluation of the run
-	Apart   string   `json:"-"`     // at a run's end: in which components of a goal the agent never met the desired goals
-	Path    string   `json:"-"`     // where Collect found it: a run's directory, or a file outside of one
+
+	// Where Collect found the record: a run's directory, or a file outside of one.
+	Path string `json:"-"`
+
+	// At a run's end: in which components of a goal the agent never met the desired goals.
+	Apart string `json:"-"`
 }
 
 // recordFormat is the version of run.json.
@@ -49,18 +53,27 @@ const (
 
 // An Identity holds everything that decides what a run computes. It never changes.
 type Identity struct {
-	Version     string     `json:"version"`       // of the algorithm
-	Environment string     `json:"environment"`   // its name; under another name it is another run, even with the same Map
-	Map         []string   `json:"map,omitempty"` // of a maze, line by line
-	Set         string     `json:"preset"`        // the name of Params; Differences ignores it and compares Params
-	Params      qta.Params `json:"parameters"`
-	Seed        uint64     `json:"seed"`
-	EvalEvery   int        `json:"eval_every"`
-	Rollouts    int        `json:"eval_rollouts"`
-	Own         bool       `json:"own_curriculum,omitempty"` // goals come from Options.Curriculum, not from Params
-	Code        string     `json:"code,omitempty"`           // as function Code returns it; "" in older runs
+	Version string `json:"version"` // of the algorithm
 
-	Fingerprint Fingerprint `json:"fingerprint,omitempty"` // of the environment; nil in older runs
+	// The name of the environment. Under another name it is another run, even with the same Map.
+	Environment string   `json:"environment"`
+	Map         []string `json:"map,omitempty"` // of a maze, line by line
+
+	// The name of Params. Differences ignores the name and compares Params.
+	Set    string     `json:"preset"`
+	Params qta.Params `json:"parameters"`
+
+	Seed      uint64 `json:"seed"`
+	EvalEvery int    `json:"eval_every"`
+	Rollouts  int    `json:"eval_rollouts"`
+
+	// Whether goals come from Options.Curriculum, and not from the curriculum in Params.
+	Own bool `json:"own_curriculum,omitempty"`
+
+	// These two may be missing in older runs: what function Code returns, and the environment's
+	// answers in an episode.
+	Code        string      `json:"code,omitempty"`
+	Fingerprint Fingerprint `json:"fingerprint,omitempty"`
 }
 
 // Limits say when the run ends, as asked for by the last command that trained it.
@@ -93,12 +106,16 @@ func (m Machine) String() string {
 
 // An Outcome says how far a run has come.
 type Outcome struct {
-	Steps    int    `json:"steps"`
-	FoundAt  int    `json:"found_at"`  // the first step of training that ended at the environment's goal, or 0
-	HalfAt   int    `json:"half_at"`   // the step of the first evaluation at 0.5 or more, or 0
-	SolvedAt int    `json:"solved_at"` // the step of the first perfect evaluation, or 0
-	Digest   string `json:"digest"`    // of the networks
-	Message  string `json:"message,omitempty"`
+	Steps int `json:"steps"`
+
+	// Steps, or 0: the first of training that ended at the environment's goal, that of the first
+	// evaluation at 0.5 or more, and that of the first perfect evaluation.
+	FoundAt  int `json:"found_at"`
+	HalfAt   int `json:"half_at"`
+	SolvedAt int `json:"solved_at"`
+
+	Digest  string `json:"digest"`            // of the networks
+	Message string `json:"message,omitempty"` // why the run has failed
 
 	// Set at the run's end: the agent's success in rollouts that were no part of the run.
 	HeldOut         *float64 `json:"held_out,omitempty"`
@@ -116,16 +133,19 @@ func (o Outcome) HeldOutPercent() string { return fmt.Sprintf("%.3g %%", 100**o.
 // positive if the run agrees. The paper's figure begins at step 5,000, so only
 // snapshots from there on are used, or all if these are fewer than two.
 type Figure5 struct {
-	ValueGrowth float64 `json:"value_growth"` // of the mean value, from the first snapshot to the last
-	ErrorFall   float64 `json:"error_fall"`   // of the values' mean absolute error, likewise
+	// From the first snapshot to the last: the growth of the mean value, and the fall of the
+	// values' mean absolute error.
+	ValueGrowth float64 `json:"value_growth"`
+	ErrorFall   float64 `json:"error_fall"`
 
 	// In the last snapshot: the correlation of a place's error with minus its optimal value,
 	// which grows with the distance from the start.
 	ErrorByDistance float64 `json:"error_by_distance"`
 
-	// Means over the snapshots.
-	GoalByDeviation float64 `json:"goal_by_deviation"` // correlation of a goal's probability and deviation
-	GoalDistance    float64 `json:"goal_distance"`     // mean optimal value of all places, minus the mean of sampled goals
+	// Means over the snapshots: the correlation of a goal's probability and deviation, and the
+	// mean optimal value of all places minus that of the sampled goals.
+	GoalByDeviation float64 `json:"goal_by_deviation"`
+	GoalDistance    float64 `json:"goal_distance"`
 }
 
 // Defaults of all runs, and bounds.
@@ -289,7 +309,12 @@ func NewRecord(id Identity, l Limits, threads int) *Record {
 		Run:     id,
 		Limits:  l,
 		Program: ThisProgram(),
-		Machine: Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: qta.KernelName(), Threads: threads},
+		Machine: Machine{
+			OS:      runtime.GOOS,
+			Arch:    runtime.GOARCH,
+			Kernel:  qta.KernelName(),
+			Threads: threads,
+		},
 	}
 }
 
@@ -325,9 +350,11 @@ func (id Identity) Differences(other Identity) (list []string) {
 // Same reports whether two records may be of the same run. Of their identities it compares
 // only seed and fingerprint; the caller has to know that the rest agrees.
 func (r *Record) Same(other *Record) bool {
-	a, b := r.Outcome, other.Outcome
-	return r.Run.Seed == other.Run.Seed && r.Run.Fingerprint.Difference(other.Run.Fingerprint) == "" &&
-		(a.Steps != b.Steps || a.Digest == b.Digest)
+	if r.Run.Seed != other.Run.Seed || r.Run.Fingerprint.Difference(other.Run.Fingerprint) != "" {
+		return false
+	}
+	// Networks can be compared only at the same step.
+	return r.Outcome.Steps != other.Outcome.Steps || r.Outcome.Digest == other.Outcome.Digest
 }
 
 // Command returns a command line that repeats the run. If [Identity.Named] is false, the
@@ -335,7 +362,7 @@ func (r *Record) Same(other *Record) bool {
 // if no command can repeat the run, because its environment is not a maze, because a user's
 // own curriculum chose its goals, or because its number of rollouts is not [Rollouts].
 func (r *Record) Command() string {
-	id, l := r.Run, r.Limits
+	id := r.Run
 	if len(id.Map) == 0 || id.Own || id.Rollouts != Rollouts {
 		return ""
 	}
@@ -345,7 +372,7 @@ func (r *Record) Command() string {
 	}
 	params := strings.ReplaceAll(SetName(id.Params), " ", " -set ") // such as "paper -set Batch=64"
 	return fmt.Sprintf("qta -maze %s -params %s -seed %d -eval %d -steps %d -stop %s",
-		words.Shell(maze), params, id.Seed, id.EvalEvery, l.Steps, l.Stop)
+		words.Shell(maze), params, id.Seed, id.EvalEvery, r.Limits.Steps, r.Limits.Stop)
 }
 
 // Curriculum names what chooses the goals.
@@ -455,7 +482,8 @@ func unsealed(body []byte) []byte { return append(slices.Clip(body), recordEnd..
 
 // decodeRecord reads the text of a run.json.
 func decodeRecord(data []byte) (*Record, error) {
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // Git for Windows may have changed line ends
+	// Git for Windows may have changed line ends.
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	body, _, found := bytes.Cut(data, []byte(sealBefore))
 	if !found {
 		return nil, errors.New("it is not the record of a run")
@@ -470,7 +498,8 @@ func decodeRecord(data []byte) (*Record, error) {
 	d.DisallowUnknownFields()
 	err := d.Decode(r)
 	if err != nil && r.Run.Version != qta.Version {
-		return nil, fmt.Errorf("only qta %s, which wrote it, can read it: %s", r.Run.Version, words.Bare(err))
+		return nil, fmt.Errorf("only qta %s, which wrote it, can read it: %s",
+			r.Run.Version, words.Bare(err))
 	} else if err != nil {
 		return nil, errors.New(words.Bare(err))
 	}
@@ -500,7 +529,8 @@ func (r *Record) check() error {
 // check refuses an identity that no run has.
 func (id Identity) check() error {
 	if id.EvalEvery < 1 || id.Rollouts < 1 {
-		return fmt.Errorf("eval_every is %d and eval_rollouts %d; want 1 or more of both", id.EvalEvery, id.Rollouts)
+		return fmt.Errorf("eval_every is %d and eval_rollouts %d; want 1 or more of both",
+			id.EvalEvery, id.Rollouts)
 	}
 	if len(id.Map) > 0 {
 		if _, err := qta.ParseMaze(id.mapText()); err != nil {

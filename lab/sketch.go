@@ -97,7 +97,9 @@ type mazeEnv struct {
 const ring = 0.3
 
 // Place swaps row and column.
-func (e *mazeEnv) Place(goal []float64) (x, y float64) { return goal[1] - 1 + ring, goal[0] - 1 + ring }
+func (e *mazeEnv) Place(goal []float64) (x, y float64) {
+	return goal[1] - 1 + ring, goal[0] - 1 + ring
+}
 
 func (e *mazeEnv) StateAt(x, y float64) (observation, goal []float64, ok bool) {
 	at := []float64{y + 1 - ring, x + 1 - ring}
@@ -112,8 +114,10 @@ func (e *mazeEnv) Sketch() Sketch {
 	for row := range m.Rows() {
 		shapes = append(shapes, e.floors(row)...)
 	}
-	startX, startY := e.middle(m.Start())
-	goalX, goalY := e.middle(m.Goal())
+	start := m.Start()
+	goal := m.Goal()
+	startX, startY := e.Place(start[:])
+	goalX, goalY := e.Place(goal[:])
 	const r = qta.RegionRadius
 	shapes = append(shapes,
 		Box(Start, startX-r, startY-r, 2*r, 2*r),
@@ -121,9 +125,6 @@ func (e *mazeEnv) Sketch() Sketch {
 		Disc(Near, goalX, goalY, qta.GoalRadius))
 	return Sketch{Width: width, Height: height, Shapes: shapes}
 }
-
-// middle returns the place of a cell's middle.
-func (e *mazeEnv) middle(at [2]float64) (x, y float64) { return e.Place(at[:]) }
 
 // floors returns a box for each unbroken stretch of free cells in a row.
 func (e *mazeEnv) floors(row int) (boxes []Shape) {
@@ -259,7 +260,8 @@ func (p plan) rollout(d *draw.Drawing, r rollout) {
 	if r.Reached {
 		tone = 0
 	}
-	d.Add(`<path class="thin s%d film-w" pathLength="1" d="%s"/>`, tone, p.along(r.Way)) // film-w has dashes of length 1
+	// The dashes of film-w have length 1.
+	d.Add(`<path class="thin s%d film-w" pathLength="1" d="%s"/>`, tone, p.along(r.Way))
 	x, y := p.at(r.Way[len(r.Way)-1])
 	d.Add(`<g class="film-e">`)
 	d.Dot(tone, x, y, false)

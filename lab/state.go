@@ -111,8 +111,9 @@ func (s *state) outside(sizes qta.Sizes) string {
 		x, y := s.sketcher.Place(slices.Clone(goal))
 		within := x >= 0 && x <= s.sketch.Width && y >= 0 && y <= s.sketch.Height
 		if !within {
-			return fmt.Sprintf("Place puts the goal %v at %.4g, %.4g, which is outside of the Sketch: that is from 0 to %.4g "+
-				"to the right and from 0 to %.4g downwards", goal, x, y, s.sketch.Width, s.sketch.Height)
+			return fmt.Sprintf("Place puts the goal %v at %.4g, %.4g, which is outside of the Sketch: "+
+				"that is from 0 to %.4g to the right and from 0 to %.4g downwards",
+				goal, x, y, s.sketch.Width, s.sketch.Height)
 		}
 	}
 	return ""
@@ -228,8 +229,8 @@ func (s *state) goals(a *qta.Agent) (at [][][2]float64, err error) {
 func place(e Sketcher, a *qta.Agent, goal []float64) (at [2]float64, err error) {
 	x, y := e.Place(slices.Clone(goal))
 	for i, v := range []float64{x, y} {
-		if v-v != 0 {
-			return at, &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf("Place gives a goal the place %v, %v", x, y)}
+		if v-v != 0 { // infinite or NaN
+			return at, envError(a, "Place gives a goal the place %v, %v", x, y)
 		}
 		at[i], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
 	}
@@ -287,36 +288,43 @@ func playRollout(a *qta.Agent, env Sketcher, rng *rand.Rand) (r rollout, err err
 // checkAnswer refuses a state whose vectors are not as long as Sizes says, or have numbers that
 // [qta.Agent.Act] does not take.
 func checkAnswer(a *qta.Agent, s qta.State) error {
-	sizes := a.Sizes()
-	fits := len(s.Observation) == sizes.Observation && len(s.Achieved) == sizes.Goal && len(s.Desired) == sizes.Goal
+	allowed := fits(s, a.Sizes())
 	for _, v := range slices.Concat(s.Observation, s.Achieved, s.Desired) {
-		fits = fits && math.Abs(v) <= 1e12
+		allowed = allowed && math.Abs(v) <= 1e12
 	}
-	if fits {
+	if allowed {
 		return nil
 	}
-	return &qta.EnvError{Step: a.Steps(), Problem: "an episode for the pictures has a state that is not as Sizes says, " +
-		"or a number beyond ±1e12"}
+	return envError(a, "an episode for the pictures has a state that is not as Sizes says, "+
+		"or a number beyond ±1e12")
+}
+
+// fits reports whether the vectors of a state are as long as sizes says.
+func fits(s qta.State, sizes qta.Sizes) bool {
+	goals := len(s.Achieved) == sizes.Goal && len(s.Desired) == sizes.Goal
+	return goals && len(s.Observation) == sizes.Observation
+}
+
+// envError returns the error of an environment that breaks its contract.
+func envError(a *qta.Agent, problem string, args ...any) error {
+	return &qta.EnvError{Step: a.Steps(), Problem: fmt.Sprintf(problem, args...)}
 }
 
 // checkState refuses a state from StateAt that has wrong sizes or numbers.
 func checkState(a *qta.Agent, observation, goal []float64) error {
-	problem := ""
+	const what = "StateAt returned an observation and a goal "
 	sizes := a.Sizes()
 	if len(observation) != sizes.Observation || len(goal) != sizes.Goal {
-		problem = fmt.Sprintf("of %d and %d numbers, Sizes says %d and %d",
+		return envError(a, what+"of %d and %d numbers, Sizes says %d and %d",
 			len(observation), len(goal), sizes.Observation, sizes.Goal)
 	}
 	for i, v := range slices.Concat(observation, goal) {
-		allowed := math.Abs(v) <= 1e12
-		if !allowed && problem == "" {
-			problem = fmt.Sprintf("whose number %d is %v, allowed are numbers up to ±1e12", i, v)
+		allowed := math.Abs(v) <= 1e12 // false of a NaN
+		if !allowed {
+			return envError(a, what+"whose number %d is %v, allowed are numbers up to ±1e12", i, v)
 		}
 	}
-	if problem == "" {
-		return nil
-	}
-	return &qta.EnvError{Step: a.Steps(), Problem: "StateAt returned an observation and a goal " + problem}
+	return nil
 }
 
 // thinFrames keeps the frame of every evaluation. If there are too many, it keeps the
@@ -328,5 +336,6 @@ func thinFrames(frames []frame, every int) []frame {
 	for last/stride > mostFrames {
 		stride *= 2
 	}
-	return slices.DeleteFunc(frames, func(f frame) bool { return f.Step%stride != 0 && f.Step != last })
+	drop := func(f frame) bool { return f.Step%stride != 0 && f.Step != last }
+	return slices.DeleteFunc(frames, drop)
 }

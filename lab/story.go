@@ -27,8 +27,10 @@ func (id Identity) subject() string {
 // list would be long.
 func (id Identity) Departures() string {
 	var parts []string
-	for _, name := range Differing(qta.Paper(), id.Params) {
-		parts = append(parts, fmt.Sprintf("%s %s (not %s)", name, id.Params.Value(name), qta.Paper().Value(name)))
+	paper := qta.Paper()
+	for _, name := range Differing(paper, id.Params) {
+		value := id.Params.Value(name)
+		parts = append(parts, fmt.Sprintf("%s %s (not %s)", name, value, paper.Value(name)))
 	}
 	const few = 4
 	if len(parts) > few {
@@ -54,11 +56,14 @@ func (s *session) story() string {
 	case len(log) == 0:
 		return "no evaluation in the first " + steps
 	}
-	best := slices.MaxFunc(log, func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) })
+	bySuccess := func(a, b qta.Evaluation) int { return cmp.Compare(a.Success, b.Success) }
+	best := slices.MaxFunc(log, bySuccess)
 	if best.Success == 0 {
-		return fmt.Sprintf("after %s no rollout of an evaluation on %s has ended at the goal", steps, id.subject())
+		return fmt.Sprintf("after %s no rollout of an evaluation on %s has ended at the goal",
+			steps, id.subject())
 	}
-	return fmt.Sprintf("after %s the best evaluation on %s is that of step %d, with %.4g %% of its rollouts at the goal",
+	return fmt.Sprintf("after %s the best evaluation on %s is that of step %d, "+
+		"with %.4g %% of its rollouts at the goal",
 		steps, id.subject(), best.Step, 100*best.Success)
 }
 
@@ -70,7 +75,8 @@ func (s *session) solvedStory(steps string) string {
 	if at < s.agent.Steps() {
 		steps = fmt.Sprintf("%d of %s", at, steps)
 	}
-	text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal", steps, id.Rollouts, id.subject())
+	text := fmt.Sprintf("after %s all %d rollouts of an evaluation on %s ended at the goal",
+		steps, id.Rollouts, id.subject())
 	if o.HeldOut != nil {
 		also := "so did"
 		if at < s.agent.Steps() { // the held-out rollouts are of the run's end
@@ -84,19 +90,21 @@ func (s *session) solvedStory(steps string) string {
 // tooFew says what a run with a budget of so many steps never does, or returns "".
 func (id Identity) tooFew(steps int) string {
 	p := id.Params
-	text := words.Count(steps, "step") + " end before the first "
 	episodeEnd := (p.LearningStarts/p.Horizon + 1) * p.Horizon // the first after LearningStarts
+	what := ""
 	switch {
 	case steps <= p.LearningStarts:
-		return text + fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
+		what = fmt.Sprintf("update: LearningStarts is %d", p.LearningStarts)
 	case steps < episodeEnd && p.Learner == "vds":
-		return text + fmt.Sprintf("update: VDS makes it at an episode's end, at step %d", episodeEnd)
+		what = fmt.Sprintf("update: VDS makes it at an episode's end, at step %d", episodeEnd)
 	case steps <= p.Horizon && id.Curriculum() == "vds":
-		return text + fmt.Sprintf("goal chosen by trained critics of VDS: Horizon is %d", p.Horizon)
+		what = fmt.Sprintf("goal chosen by trained critics of VDS: Horizon is %d", p.Horizon)
 	case steps <= p.InitialSteps && id.Curriculum() == "qta":
-		return text + fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
+		what = fmt.Sprintf("goal chosen by its uncertainty: InitialSteps is %d", p.InitialSteps)
+	default:
+		return ""
 	}
-	return ""
+	return words.Count(steps, "step") + " end before the first " + what
 }
 
 // Hint says what to look at first if the run has ended unsolved, or returns "".
@@ -109,12 +117,13 @@ func (r *Record) Hint() string {
 		return few + see
 	}
 	last := r.Last()
-	half := r.Curve[(len(r.Curve)-1)/2]
+	half := r.Curve[(len(r.Curve)-1)/2] // the evaluation in the middle of the run
+	goals := last.GoalsSet - half.GoalsSet
 	what := fmt.Sprintf("Of its latest rollouts %.0f %% ended at the goal", 100*last.Success)
 	switch {
-	case last.GoalsReached == half.GoalsReached && last.GoalsSet > half.GoalsSet:
-		goals := last.GoalsSet - half.GoalsSet
-		what = fmt.Sprintf("It reached none of the %d goals that it pursued after step %d", goals, half.Step)
+	case goals > 0 && last.GoalsReached == half.GoalsReached:
+		what = fmt.Sprintf("It reached none of the %d goals that it pursued after step %d",
+			goals, half.Step)
 	case last.Reached > last.Success:
 		what += fmt.Sprintf(", but %.0f %% had reached it", 100*last.Reached)
 	case r.Outcome.FoundAt == 0 && last.Success == 0:
@@ -134,20 +143,21 @@ func unvisited(a *qta.Agent, env *watched) (string, error) {
 		case env.ctx.Err() != nil:
 			return "", context.Cause(env.ctx)
 		case len(goal) != a.Sizes().Goal:
-			return "", &qta.EnvError{Step: a.Steps(), Problem: "Reset returned a desired goal that is not as Sizes says"}
+			return "", envError(a, "Reset returned a desired goal that is not as Sizes says")
 		}
 		desired = append(desired, slices.Clone(goal))
 	}
-	var text strings.Builder
+	text := ""
 	for i := range a.Sizes().Goal {
 		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
 		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
 		if low > most || high < least {
-			fmt.Fprintf(&text, "; component %d of the desired goals lies between %.4g and %.4g, "+
-				"but in training the agent was only between %.4g and %.4g", i, low, high, least, most)
+			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
+				"but in training the agent was only between %.4g and %.4g",
+				i, low, high, least, most)
 		}
 	}
-	return text.String(), nil
+	return text, nil
 }
 
 // span returns the least and the largest of n numbers.

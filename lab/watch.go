@@ -39,7 +39,8 @@ func (w *watched) Reset(rng *rand.Rand) qta.State {
 	lasts := time.Since(w.begun)
 	if lasts > patience && !w.said {
 		w.said = true
-		w.say(fmt.Sprintf("%s: %s in %.0f s so far", w.what, words.Count(w.episodes, "episode"), lasts.Seconds()))
+		episodes := words.Count(w.episodes, "episode")
+		w.say(fmt.Sprintf("%s: %s in %.0f s so far", w.what, episodes, lasts.Seconds()))
 	}
 	w.episodes++
 	return w.Env.Reset(rng)
