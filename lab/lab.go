@@ -726,7 +726,7 @@ type Run struct {
 // Open reads the newest agent of a run's directory. It changes no file.
 func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+	if isFile(dir) {
 		return nil, words.BadInput("%s is a file: name a run's directory, such as %s",
 			dir, filepath.Dir(dir))
 	}

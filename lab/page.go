@@ -151,7 +151,6 @@ func (v *view) charts() []chart {
 
 	successUnit := "fraction of " + words.Count(id.Rollouts, "rollout")
 	lossUnit := strings.NewReplacer("cell", "cells", "^2", "²").Replace(id.lossUnit())
-	const howFar = " on the latest minibatch: how far the heads' predictions are from the next state."
 	return []chart{
 		v.chart(fmt.Sprintf("Learning curve on %s: success of the evaluations", id.subject()),
 			draw.Axis{Name: "success", Unit: successUnit, High: 1},
@@ -164,7 +163,8 @@ func (v *view) charts() []chart {
 			"Equation 2 on the latest minibatch: how far the critics are from their targets.",
 			critics),
 		v.chart("predictive loss", draw.Axis{Name: "predictive loss", Unit: lossUnit},
-			id.predictiveEquation()+howFar,
+			id.predictiveEquation()+" on the latest minibatch: "+
+				"how far the heads' predictions are from the next state.",
 			predictive),
 	}
 }
