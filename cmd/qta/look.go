@@ -48,12 +48,13 @@ func writeOutput(path, kind string, data []byte) error {
 		return words.BadInput("-o %s: want a file whose name ends in %s", path, kind)
 	}
 	dir := filepath.Dir(path)
-	if _, err := os.Lstat(filepath.Join(dir, lab.RecordFile)); err == nil {
+	record, err := os.Stat(filepath.Join(dir, lab.RecordFile))
+	if err == nil && record.Mode().IsRegular() {
 		return words.BadInput("-o: %s is a run directory, whose files are its own; name another place",
 			dir)
 	}
 	unfinished := path + ".tmp"
-	err := os.WriteFile(unfinished, data, 0o666)
+	err = os.WriteFile(unfinished, data, 0o666)
 	if err == nil {
 		err = os.Rename(unfinished, path)
 	}

@@ -228,6 +228,7 @@ func TestNumericFailure(t *testing.T) {
 // TestMaze draws a maze, and reads a map that begins as some editors begin UTF-8.
 func TestMaze(t *testing.T) {
 	t.Chdir(t.TempDir())
+	roomtest.Write(t, "run.json/x", "") // such a directory makes no run of the one around it
 	mustRun(t, "maze 1U5 -o maze.svg")
 	has(t, roomtest.Read(t, "maze.svg"), "Maze 1U5, with start S and goal G")
 	roomtest.Write(t, "mark.txt", "\ufeffSG\n")

@@ -95,8 +95,8 @@ func (f *sweepFlags) sweep(c call) error {
 	}
 	switch {
 	case *f.index >= len(cells):
-		count := words.Count(len(cells), "cell")
-		return words.BadInput("-index %d: %s has %s, 0 to %d", *f.index, file, count, len(cells)-1)
+		return words.BadInput("-index %d: %s has %s, 0 to %d",
+			*f.index, file, words.Count(len(cells), "cell"), len(cells)-1)
 	case *f.dry:
 		return listCells(cells, c.out)
 	case *f.index >= 0:
