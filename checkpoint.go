@@ -66,7 +66,7 @@ func (a *Agent) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary replaces the agent by the one that MarshalBinary saved, but keeps its
 // threads. On error, as within Train, the agent stays as it was. The error wraps
-// [errors.ErrUnsupported] if the checkpoint has another format.
+// [errors.ErrUnsupported] if another version wrote the checkpoint.
 func (a *Agent) UnmarshalBinary(data []byte) error {
 	if a.env != nil {
 		return errTraining
@@ -127,7 +127,7 @@ func writeAndClose(f diskFile, data []byte) error {
 }
 
 // LoadFile reads what [Agent.SaveFile] wrote. The error wraps [os.ErrNotExist] if there is
-// no file, and [errors.ErrUnsupported] if the file has another format.
+// no file, and [errors.ErrUnsupported] if another version wrote the file.
 func LoadFile(path string) (*Agent, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -148,7 +148,7 @@ func loadAgent(data []byte) (*Agent, error) {
 	}
 	a, err := NewAgent(h.Params, h.Sizes, h.Seed)
 	if err != nil {
-		return nil, bare(err)
+		return nil, otherVersion(err)
 	}
 	a.loaded = true
 	a.step = h.Step
@@ -214,13 +214,20 @@ func openCheckpoint(magic string, data []byte) (h header, state []byte, err erro
 	}
 	h.Params = Paper() // for parameters that are newer than the checkpoint
 	if err := fromJSON(rest[:length], &h); err != nil {
-		return h, nil, fmt.Errorf("its header: %w", bare(err))
+		return h, nil, otherVersion(err)
 	}
 	state = rest[length:]
 	if !h.fits(len(state)) {
 		return h, nil, errors.New("its state is shorter than its header says")
 	}
 	return h, state, nil
+}
+
+// otherVersion returns the error of a header that this version does not understand. Its
+// checksum is right, so another version wrote it, with a parameter or a value that is not
+// known here.
+func otherVersion(err error) error {
+	return fmt.Errorf("its header: %w: %w", bare(err), errors.ErrUnsupported)
 }
 
 // fits reports whether a state of that many bytes can hold what the header says. Without

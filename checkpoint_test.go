@@ -360,21 +360,25 @@ func TestCheckpointDamage(t *testing.T) {
 
 const shorter = "its state is shorter than its header says"
 
-// A checkpoint whose checksum is right is refused if its header is wrong. Only another format
-// is no damage.
+// A checkpoint whose checksum is right is refused if its header is wrong. A format, a parameter
+// or a value that this version does not know is another version's, and no damage.
 func TestCheckpointHeader(t *testing.T) {
 	t.Parallel()
 	agent, pun := savedKinds(t)
 	for _, k := range []*savedKind{agent, pun} {
-		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
-			data := k.resealed(t, string(rune(checkpointFormat)), string(rune(other))) // the format's first byte
-			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
-			err := k.receiver.UnmarshalBinary(data)
-			checkHas(t, "another format", err, want)
-			checkEqual(t, true, errors.Is(err, errors.ErrUnsupported), "whether error %v means another format", err)
+		another := func(old, new, want string) {
+			err := k.receiver.UnmarshalBinary(k.resealed(t, old, new))
+			checkHas(t, "another version", err, want)
+			unsupported := errors.Is(err, errors.ErrUnsupported)
+			checkEqual(t, true, unsupported, "whether error %v means another version", err)
 		}
-		k.refuses(t, "an unknown field", k.resealed(t, `"Seed"`, `"Sead"`), `its header: json: unknown field "Sead"`)
-		k.refuses(t, "a bad parameter", k.resealed(t, `"Batch":16`, `"Batch":0`), "parameter Batch is 0")
+		for _, other := range []int{checkpointFormat - 1, checkpointFormat + 1} {
+			want := fmt.Sprintf("format %d, this version reads format %d", other, checkpointFormat)
+			another(string(rune(checkpointFormat)), string(rune(other)), want) // the format's first byte
+		}
+		another(`"Seed"`, `"Sead"`, `its header: json: unknown field "Sead"`)
+		another(`"Batch":16`, `"Batch":0`, "its header: parameter Batch is 0")
+		another(`"Learner":"paper"`, `"Learner":"later"`, "its header: ")
 		k.refuses(t, "one network more", k.resealed(t, k.sizes, `"HiddenSize":1,"HiddenLayers":1,"Critics":4`), "its state: ")
 		k.refuses(t, "large networks", k.resealed(t, k.sizes, `"HiddenSize":4096,"HiddenLayers":1,"Critics":2`), shorter)
 		length := string(headerLength(k.data))

@@ -155,19 +155,19 @@ func (u *PUN) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces the ensemble by the one that MarshalBinary saved. After an error
-// the ensemble is as it was. The error wraps [errors.ErrUnsupported] if data is a checkpoint
-// of another format.
+// the ensemble is as it was. The error wraps [errors.ErrUnsupported] if another version wrote
+// the checkpoint.
 func (u *PUN) UnmarshalBinary(data []byte) error {
 	h, state, err := openCheckpoint(ensembleMagic, data)
 	if err != nil {
 		return fmt.Errorf("qta: ensemble: %w", err)
 	}
 	loaded, err := NewPUN(h.Params, h.Sizes, 0)
-	if err == nil {
-		err = loaded.savedState().read(state)
-	}
 	if err != nil {
-		return fmt.Errorf("qta: ensemble: %w", bare(err))
+		return fmt.Errorf("qta: ensemble: %w", otherVersion(err))
+	}
+	if err := loaded.savedState().read(state); err != nil {
+		return fmt.Errorf("qta: ensemble: %w", err)
 	}
 	*u = *loaded
 	return nil

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"qta"
 	"qta/lab"
@@ -79,7 +80,7 @@ func main() {
 	})
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := lab.Train(ctx, new(drone), new(drone), lab.Options{
 		Dir:    *dir,

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"qta"
 	"qta/lab"
@@ -125,7 +126,7 @@ func main() {
 	p.Batch = 256
 	p.Candidates = 500
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := lab.Train(ctx, new(robot), new(robot), lab.Options{
 		Dir:    "runs/robot",
