@@ -85,7 +85,7 @@ func (a *Agent) UnmarshalBinary(data []byte) error {
 
 // SaveFile writes a checkpoint to path+".tmp" and renames that to path. Even after a crash
 // or on a full disk, path holds the whole old or new checkpoint. If path exists, it must be
-// a regular file, not a link.
+// a regular file, not a link. Two programs must not save to the same path at the same time.
 func (a *Agent) SaveFile(path string) error {
 	data, err := a.MarshalBinary()
 	if err != nil {

@@ -47,8 +47,12 @@ type Options struct {
 	// in an environment that answers as it did at the run's start.
 	Unchecked bool
 
-	Threads    int // the results are the same for every number; 0 is one per CPU, at most 8
-	Checkpoint int // environment steps between saves; 0 is as often as 1 % of the time allows
+	Threads int // the results are the same for every number; 0 is one per CPU, at most 8
+
+	// Checkpoint is the number of environment steps between saves. 0 is as often as 1 % of the
+	// time allows. If a save takes over 6 seconds, it is every ten minutes, and if a save
+	// takes over a minute, as often as 10 % of the time allows.
+	Checkpoint int
 
 	Say  func(line string) // reports progress; nil prints to standard output
 	Warn func(line string) // reports what looks wrong; nil prints to standard error
@@ -278,6 +282,11 @@ func newSession(ctx context.Context, d *directory, env, evaluation qta.Env, o *O
 		}
 	}
 	id := o.identify(evaluation)
+	if run == nil && !isMaze && !o.Unchecked && len(id.Fingerprint) <= o.fingerprintSteps() {
+		// Later sessions would compare less, and the run's files would have other bytes.
+		return nil, &qta.EnvError{Problem: "an episode with fixed actions broke off, " +
+			"although the environment passed its checks"}
+	}
 	if run == nil {
 		run, err = beginRun(id, evaluation.Sizes())
 		if err != nil {
@@ -333,10 +342,13 @@ func (o *Options) identify(evaluation qta.Env) Identity {
 	id := o.Identity(evaluation)
 	id.Code = Code(id.Params)
 	if len(id.Map) == 0 {
-		id.Fingerprint = fingerprint(evaluation, min(o.Params.Horizon, 16))
+		id.Fingerprint = fingerprint(evaluation, o.fingerprintSteps())
 	}
 	return id
 }
+
+// fingerprintSteps returns how many steps the episode of a fingerprint has.
+func (o *Options) fingerprintSteps() int { return min(o.Params.Horizon, 16) }
 
 func (o *Options) limits() Limits {
 	stop := StopSolved
@@ -562,7 +574,14 @@ func (s *session) due() bool {
 	if s.Checkpoint > 0 {
 		return s.agent.Steps()-s.saved >= s.Checkpoint
 	}
-	return time.Since(s.savedAt) >= 100*s.cost
+	return time.Since(s.savedAt) >= pause(s.cost)
+}
+
+// pause returns how long to wait after a save that took so long. Quick saves take a hundredth
+// of the time. After a slow one, which may have waited for a network, at most ten minutes or
+// ten times its time can be lost.
+func pause(cost time.Duration) time.Duration {
+	return min(100*cost, max(10*time.Minute, 10*cost))
 }
 
 // afterEvaluation keeps what the pictures need.

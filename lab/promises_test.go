@@ -672,12 +672,51 @@ type resized struct{ qta.Env }
 func (resized) Sizes() qta.Sizes                             { return qta.Sizes{Observation: 2, Goal: 2, Action: 3} }
 func (e resized) Step(action []float64) (qta.State, float64) { return e.Env.Step(action[:2]) }
 
-// A run is saved once the last save is a hundred times its cost ago.
+// A run is saved once the last save is a hundred times its cost ago. After a slow save it is
+// ten minutes, or ten times the cost.
 func TestPace(t *testing.T) {
-	for ago, want := range map[time.Duration]bool{90 * time.Second: false, 101 * time.Second: true} {
-		s := session{Options: &Options{}, savedAt: time.Now().Add(-ago), cost: time.Second}
-		equal(t, fmt.Sprintf("due %v after a save that took a second", ago), want, s.due())
+	const second = time.Second
+	for _, test := range []struct {
+		cost, ago time.Duration
+		want      bool
+	}{
+		{second, 90 * second, false},
+		{second, 101 * second, true},
+		{20 * second, 590 * second, false},
+		{20 * second, 601 * second, true},
+		{90 * second, 890 * second, false},
+		{90 * second, 901 * second, true},
+	} {
+		s := session{Options: &Options{}, savedAt: time.Now().Add(-test.ago), cost: test.cost}
+		what := fmt.Sprintf("due %v after a save that took %v", test.ago, test.cost)
+		equal(t, what, test.want, s.due())
 	}
+}
+
+// A brief is an environment that breaks off its episode number at, and no other.
+type brief struct {
+	qta.Env
+	episode, at int
+}
+
+func (e *brief) Reset(rng *rand.Rand) qta.State {
+	e.episode++
+	if e.episode == e.at {
+		return qta.State{}
+	}
+	return e.Env.Reset(rng)
+}
+
+// No run begins if the environment has passed its checks, but breaks off the episode of the
+// fingerprint.
+func TestFingerprintBreaksOff(t *testing.T) {
+	o := newRun(t)
+	env := func(at int) *brief { return &brief{Env: alter(t, 0.35, 1, 1, 0), at: at} }
+	counting := env(0)
+	must(t, o.checkEnv(t.Context(), counting))
+	err := Train(t.Context(), env(0), env(counting.episode+1), o)
+	isBroken(t, "in the episode of the fingerprint", err)
+	equal(t, "whether a run is begun", false, exists(filepath.Join(o.Dir, AgentFile)))
 }
 
 // A run whose numbers go wrong fails at the same step, at an evaluation, however often it saves.
