@@ -276,7 +276,7 @@ func (s span) middle() float64 { return float64(s.low/2) + float64(s.high/2) }
 
 func (s span) half() float64 { return float64(s.high/2) - float64(s.low/2) }
 
-// isFar reports whether the middle lies far from zero, also compared with the span.
+// isFar reports whether the middle lies far from zero, and far compared with the span, too.
 func (s span) isFar() bool {
 	const (
 		far       = 50

@@ -129,8 +129,7 @@ func PredictiveLoss(dp, p, s []float32, width int) float64 {
 func HeadDeviation(u []float64, heads [][]float32, width int) {
 	G := float64(len(heads))
 	for r := range u {
-		length := len(heads[0]) / len(u)
-		row := r * length // where row r begins
+		row := r * len(heads[0]) / len(u) // where row r begins
 		sum := 0.0
 		for c := range width {
 			square := squaredDeviations(heads, row+c)
