@@ -62,20 +62,33 @@ func (c *child) read(output io.Reader) {
 
 // hear returns the child's next line.
 func (c *child) hear() (string, error) {
-	select {
-	case line, more := <-c.lines:
-		if !more {
-			c.close()
-			if c.failure != nil {
-				return "", c.failure
+	// The limit is waited for in parts. If the program is suspended meanwhile, only one part
+	// ends too early.
+	const parts = 100
+	part := time.NewTicker(max(c.limit/parts, 1))
+	defer part.Stop()
+	for range parts {
+		select {
+		case line, more := <-c.lines:
+			if !more {
+				return "", c.ended()
 			}
-			return "", fmt.Errorf("%s ended (%v); what it wrote to standard error above may say why",
-				c.command, c.process.ProcessState)
+			return line, nil
+		case <-part.C:
 		}
-		return line, nil
-	case <-time.After(c.limit):
-		return "", fmt.Errorf("%s has written no line within %v (-limit): it hangs, or does not flush each line", c.command, c.limit)
 	}
+	return "", fmt.Errorf("%s has written no line within %v (-limit): it hangs, "+
+		"or does not flush each line", c.command, c.limit)
+}
+
+// ended closes a child that writes no more lines, and returns why it does not.
+func (c *child) ended() error {
+	c.close()
+	if c.failure != nil {
+		return c.failure
+	}
+	return fmt.Errorf("%s ended (%v); what it wrote to standard error above may say why",
+		c.command, c.process.ProcessState)
 }
 
 // ask puts a question, and decodes the line that answers it.
