@@ -666,6 +666,28 @@ func TestOtherEnvironment(t *testing.T) {
 	}
 }
 
+// A run goes on if StateAt has fewer places than before.
+func TestFewerPlaces(t *testing.T) {
+	o := newRun(t)
+	for _, e := range []Surveyor{maze(t).(Surveyor), lowerHalf{maze(t).(Surveyor)}} {
+		if err := Train(t.Context(), maze(t), surveyed{e}, o); err != nil {
+			t.Errorf("%T: %v", e, err)
+		}
+		o.Steps += 20
+	}
+}
+
+// surveyed is an environment of a user's own, which is no maze.
+type surveyed struct{ Surveyor }
+
+// lowerHalf is a maze that has states only in a part of its sketch.
+type lowerHalf struct{ Surveyor }
+
+func (e lowerHalf) StateAt(x, y float64) (observation, goal []float64, ok bool) {
+	observation, goal, ok = e.Surveyor.StateAt(x, y)
+	return observation, goal, ok && y > 1
+}
+
 // resized is a maze with one action more.
 type resized struct{ qta.Env }
 

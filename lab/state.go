@@ -98,7 +98,13 @@ func (s *state) draws(ctx context.Context, env qta.Env, a *qta.Agent) error {
 	if err := checkAnswer(a, start); err != nil {
 		return err
 	}
-	return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// StateAt may have other places than when the run began. Figure 5 then begins anew.
+	ofOthers := func(n snapshot) bool { return len(n.Value) != len(s.grid.goals) }
+	s.Snapshots = slices.DeleteFunc(s.Snapshots, ofOthers)
+	return nil
 }
 
 // outside returns a warning about the first goal of the fingerprint that lies outside of the
