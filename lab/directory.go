@@ -255,7 +255,7 @@ func (d *directory) takeLock(ask func() error, warn func(string)) error {
 	case err == syscall.EAGAIN:
 		return UseError{d.path}
 	case unlockable(err):
-		warn(d.path + ": its file system supports no locks; " +
+		warn(d.path + ": its file system or this operating system supports no locks; " +
 			"make sure that no other process works on the run")
 	case err != nil:
 		return fmt.Errorf("%s cannot be locked: %w", d.path, err)

@@ -493,8 +493,8 @@ func TestNoLocks(t *testing.T) {
 		answers []syscall.Errno
 	}{
 		{"locked", []syscall.Errno{syscall.EINTR, busy, none}},
-		{"warning: some/run: its file system supports no locks", []syscall.Errno{syscall.ENOSYS}},
-		{"warning: some/run: its file system supports no locks", []syscall.Errno{busy, syscall.ENOLCK}},
+		{"warning: some/run: its file system or this operating system supports no locks", []syscall.Errno{syscall.ENOSYS}},
+		{"warning: some/run: its file system or this operating system supports no locks", []syscall.Errno{busy, syscall.ENOLCK}},
 		{"some/run cannot be locked: input/output error", []syscall.Errno{syscall.EIO}},
 		{"another process is using some/run", slices.Repeat([]syscall.Errno{busy}, 21)},
 	} {
