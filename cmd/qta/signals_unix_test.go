@@ -3,10 +3,7 @@
 package main
 
 import (
-	"os"
-	"os/exec"
 	ossignal "os/signal"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +16,6 @@ import (
 // continues such runs.
 func TestSignals(t *testing.T) {
 	t.Chdir(t.TempDir())
-	t.Setenv("QTA_TEST_COMMAND", "1")
 	args := tiny + " -steps 20000 -checkpoint 50 -out "
 	roomtest.Write(t, "s.txt", args+"cell")
 	for _, test := range []struct {
@@ -34,17 +30,13 @@ func TestSignals(t *testing.T) {
 			t.Logf("%v: ignored here, as under nohup", test.signal)
 			continue
 		}
-		c := exec.Command(os.Args[0], strings.Fields(test.command)...)
-		must(t, c.Start())
-		t.Cleanup(func() { c.Process.Kill() })
+		c := start(t, test.command)
 		begun(t, test.dir)
 		c.Process.Signal(test.signal)
 		time.Sleep(5 * time.Millisecond) // timeout(1) sends two
 		c.Process.Signal(test.signal)
 		c.Wait()
-		r := recordOf(t, test.dir)
-		if c.ProcessState.ExitCode() != exitUnfinished || r.State != lab.Stopped {
-			t.Errorf("%v: %v, record %+v", test.signal, c.ProcessState, r)
-		}
+		equal(t, "the exit code of "+test.dir, exitUnfinished, c.ProcessState.ExitCode())
+		equal(t, "the state of "+test.dir, lab.Stopped, recordOf(t, test.dir).State)
 	}
 }

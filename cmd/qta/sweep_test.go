@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,49 +17,26 @@ import (
 	"qta/lab"
 )
 
+// TestParseSweep reads a sweep file. testdata/refusals.txt has what it refuses.
 func TestParseSweep(t *testing.T) {
 	cells, err := parseSweep("# two\n\n-maze 1U5 -seed 7-8 -stop never -steps 2000 -set Batch=64\n"+
 		"  -maze 4x5 -threads 03 -seed 010 -out x # other\n-seed 18446744073709551615\n", "here")
 	must(t, err)
 	var got []string
 	for _, c := range cells {
-		got = append(got, fmt.Sprintln(c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads))
+		line := fmt.Sprintln(c.line, c.out, c.id.Environment, c.id.Seed, *c.steps, c.stop, *c.threads)
+		got = append(got, strings.TrimSpace(line))
 	}
-	want := []string{"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1\n", "3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1\n",
-		"4 here/x 4x5 10 150000 solved 3\n",
-		"5 here/4x5-quick-18446744073709551615 4x5 18446744073709551615 150000 solved 1\n"}
-	equal(t, "the cells", want, got)
+	equal(t, "the cells", []string{
+		"3 here/1U5-quick-Batch=64-7 1U5 7 2000 never 1",
+		"3 here/1U5-quick-Batch=64-8 1U5 8 2000 never 1",
+		"4 here/x 4x5 10 150000 solved 3",
+		"5 here/4x5-quick-18446744073709551615 4x5 18446744073709551615 150000 solved 1",
+	}, got)
 	var screen bytes.Buffer
 	cells[1].at.Store(500)
 	(&sweep{cells: cells, stdout: &output{w: &screen, live: true}}).show()
 	has(t, screen.String(), "0 of 4 done, 0 solved, 0 failed; 1: step 500, at most 1500 left")
-}
-
-func TestParseSweepRefuses(t *testing.T) {
-	for _, test := range []struct{ text, want string }{
-		{"", "line 1: there is no cell; "},
-		{"# nothing\n#\n", "line 2: there is no cell; "},
-		{"-maze 4x5\n-maze 4x5 -seed 1\n", "line 2: its directory 4x5-quick-1 is also line 1's; "},
-		{"-maze 4x4\n", "line 1: "},
-		{"-sede 4\n", "line 1: flag provided but not defined: -sede"},
-		{"-seed 1 4x5\n", `line 1: "4x5" is not a flag of qta train`},
-		{"-h\n", "line 1: flag: help requested"},
-		{"-out ../x\n", `line 1: -out "../x": want the name of a directory in the sweep's`},
-		{"-out " + strings.Repeat("x", 256) + "\n", `line 1: -out "xxx`},
-		{"-out .\n", `line 1: -out ".": want the name of a directory`},
-		{"-out a/b\n", `line 1: -out "a/b": want the name of a directory`},
-		{"-set Batch=-1\n", "line 1: -set Batch=-1: "},
-		{"-maze 1U5\n-steps 500\n", "line 2: with evaluations every 1000 steps and a budget of 500 "},
-		{"-seed 7-3\n", "line 1: -seed 7-3: want the first and the last of at most 1000 seeds"},
-		{"-seed 0-1000\n", "line 1: -seed 0-1000: want the first"},
-		{"-seed 0-1x\n", "line 1: invalid value \"0-1x\" for flag -seed"},
-		{strings.Repeat("-seed 0-999\n", 11), "line 11: a sweep has at most 10000 cells, "},
-		{"-out " + strings.Repeat("x", 500) + "\n", "line 1: a sweep has at most 10000 cells, on lines of at most 500 bytes"},
-		{"-seed 0-1 -out x\n", "line 1: its directory x is also line 1's; "},
-	} {
-		_, err := parseSweep(test.text, "here")
-		has(t, fmt.Sprint(err), test.want)
-	}
 }
 
 func FuzzParseSweep(f *testing.F) {
@@ -71,10 +47,7 @@ func FuzzParseSweep(f *testing.F) {
 		if strings.ContainsAny(text, "./\\") || len(text) > 2000 {
 			return // these name files
 		}
-		cells, err := parseSweep(text, "out")
-		if err != nil {
-			return
-		}
+		cells, _ := parseSweep(text, "out") // none if it is refused
 		seen := map[string]bool{}
 		for _, c := range cells {
 			if seen[c.out] || !filepath.IsLocal(c.name) {
@@ -83,25 +56,6 @@ func FuzzParseSweep(f *testing.F) {
 			seen[c.out] = true
 		}
 	})
-}
-
-// TestFigureSweeps holds the sweep files of the figures to what the paper says
-// of them. TestShown has their lines.
-func TestFigureSweeps(t *testing.T) {
-	roomtest.Long(t)
-	for _, test := range []struct {
-		figure string
-		cells  int // mazes · methods · seeds, where the panels of a figure share QTA
-		stop   string
-	}{
-		{"2", (12 + 5) * 3 * 12, lab.StopSolved}, {"3", 12*2*12 + 6*12, lab.StopSolved}, {"4", 4 * 12, lab.StopNever},
-		{"5", 1, lab.StopNever}, {"6", 12 * 4 * 12, lab.StopSolved},
-	} {
-		text := mustRun(t, "sweep -figure "+test.figure)
-		equal(t, "the cells of figure "+test.figure, test.cells, strings.Count(text, "\n-maze "))
-		ends := strings.Count(text, " -stop "+test.stop+"\n")
-		equal(t, "the cells that end as figure "+test.figure+" does", test.cells, ends)
-	}
 }
 
 // tinySweep writes a sweep file of tiny cells with seeds from 1.
@@ -136,39 +90,38 @@ func same(t *testing.T, a, b string) {
 func TestSweepFailed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 1, "-steps 20")
-	mustRun(t, "sweep s.txt -out runs")
-	record := filepath.Join("runs", "seed1", lab.RecordFile)
+	mustRun(t, "sweep s.txt")
+	const record = "runs/seed1/" + lab.RecordFile
 	os.Remove(record)
 	roomtest.Write(t, filepath.Join(record, "in the way"), "")
-	got := invoke(t, "sweep s.txt -out runs")
-	equal(t, "the exit code", exitFailure, got.code)
-	has(t, got.errors, "it has ended, but run.json does not say so; warning: ", "run.json cannot be written")
+	ends(t, exitFailure, "sweep s.txt",
+		"it has ended, but run.json does not say so; warning: ", "run.json cannot be written")
 	os.RemoveAll(record)
-	has(t, mustRun(t, "sweep s.txt -out runs"), "All 1 cell done")
+	says(t, "sweep s.txt", "All 1 cell done")
 
-	r := recordOf(t, filepath.Join("runs", "seed1"))
+	r := recordOf(t, "runs/seed1")
 	r.State = lab.Failed
 	roomtest.Write(t, record, string(r.Encode()))
-	has(t, mustRun(t, "sweep s.txt -dry-run -out runs"), "0     seed1      failed  20\n")
+	says(t, "sweep s.txt -dry-run", "0     seed1      failed  20\n")
 }
 
 func TestSweep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 3, "-steps 50")
-	const sweep = "sweep s.txt -jobs 2 -out runs"
+	const sweep = "sweep s.txt -jobs 2"
 	out := mustRun(t, sweep)
 	if strings.ContainsAny(out, "\r\x1b") {
 		t.Errorf("control characters in the output of no terminal:\n%q", out)
 	}
 	tinySweep(t, "more.txt", 4, "-steps 1000") // of which nothing is begun
-	has(t, mustRun(t, "sweep more.txt -dry-run -out runs"),
+	says(t, "sweep more.txt -dry-run",
 		"2     seed3      ended otherwise  950\n", "3     seed4      to do            1000\n")
 	if _, err := os.Stat("runs/seed4"); err == nil {
 		t.Error("a dry run has begun a run")
 	}
 	// The steps of VDS take ten times as long as those of a set of QTA with as large batches.
 	roomtest.Write(t, "vds.txt", "-maze 1U5 -params vds -steps 30000")
-	has(t, mustRun(t, "sweep vds.txt -dry-run -out runs"), "At most 30000 steps left: about 0.9 hours on one thread")
+	says(t, "sweep vds.txt -dry-run", "At most 30000 steps left: about 0.9 hours on one thread")
 
 	// In this process, a cell is the same run.
 	mustRun(t, "sweep s.txt -index 1 -out alone")
@@ -178,15 +131,16 @@ func TestSweep(t *testing.T) {
 	log, err := os.Stat("runs/seed1/" + lab.RecordFile)
 	must(t, err)
 	agent := roomtest.Read(t, "runs/seed2", lab.AgentFile)
-	roomtest.Write(t, "runs/seed2/"+lab.AgentFile, agent[:len(agent)/2]+"x"+agent[len(agent)/2+1:])
-	record := roomtest.Read(t, "runs/seed3", lab.RecordFile)
-	roomtest.Write(t, "runs/seed3/"+lab.RecordFile, record[:len(record)/2])
-	out = mustRun(t, sweep)
-	has(t, out, "0 seed1: was done already: not solved", "1 seed2: not solved within 50 steps; warning: ",
-		"; the damaged one is kept", "2 seed3: not solved")
-	if again, err := os.Stat("runs/seed1/" + lab.RecordFile); err != nil || !again.ModTime().Equal(log.ModTime()) {
-		t.Errorf("the second sweep has written %s again (error %v)", lab.RecordFile, err)
-	}
+	roomtest.Write(t, "runs/seed2/"+lab.AgentFile, "damaged")
+	roomtest.Write(t, "runs/seed3/"+lab.RecordFile, "{}")
+	says(t, sweep,
+		"0 seed1: was done already: not solved",
+		"1 seed2: not solved within 50 steps; warning: ",
+		"; the damaged one is kept",
+		"2 seed3: not solved")
+	again, err := os.Stat("runs/seed1/" + lab.RecordFile)
+	must(t, err)
+	equal(t, "when the record of a run that was done was written", log.ModTime(), again.ModTime())
 	same(t, "runs/seed2", "alone/seed2")
 	if agent != roomtest.Read(t, "runs/seed2", lab.AgentFile) {
 		t.Error("the damaged agent is another now")
@@ -194,30 +148,30 @@ func TestSweep(t *testing.T) {
 
 	// Nor is a run done whose agent is another than its record's.
 	roomtest.Write(t, "runs/seed3/"+lab.AgentFile, roomtest.Read(t, "runs/seed3", lab.PreviousFile))
-	has(t, mustRun(t, sweep), "1 seed2: was done already: ", "2 seed3: not solved")
+	says(t, sweep, "1 seed2: was done already: ", "2 seed3: not solved")
 
 	// Nor is a run done without agent.qta, even if the save before it is as far.
 	os.Rename("runs/seed3/"+lab.AgentFile, "runs/seed3/"+lab.PreviousFile)
-	has(t, mustRun(t, sweep), "2 seed3: not solved")
+	says(t, sweep, "2 seed3: not solved")
 	roomtest.Read(t, "runs/seed3", lab.AgentFile)
 
 	// A run of another budget is not done either.
 	tinySweep(t, "s.txt", 1, "-steps 60")
-	has(t, mustRun(t, sweep), "0 seed1: not solved within 60 steps")
+	says(t, sweep, "0 seed1: not solved within 60 steps")
 	equal(t, "the steps with a budget of 60", 60, recordOf(t, "runs/seed1").Outcome.Steps)
 
 	// A cell that cannot run does not stop the others.
 	tinySweep(t, "s.txt", 4, "-steps 50 -eval 9")
 	must(t, os.RemoveAll("runs/seed2"))
-	r := invoke(t, sweep)
-	equal(t, "the exit code", exitFailure, r.code)
-	has(t, r.errors, "qta: 2 of 4 cells failed and 2 ended; the first failure: line ", "holds another run")
+	ends(t, exitFailure, sweep,
+		"qta: 2 of 4 cells failed and 2 ended; the first failure: line ", "holds another run")
 }
 
 // begun waits until a run has a step.
 func begun(t *testing.T, dir string) {
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
-		if r, err := lab.ReadRecord(filepath.Join(dir, lab.RecordFile)); err == nil && r.Outcome.Steps > 0 {
+		r, err := lab.ReadRecord(filepath.Join(dir, lab.RecordFile))
+		if err == nil && r.Outcome.Steps > 0 {
 			return
 		}
 	}
@@ -241,8 +195,10 @@ func TestSweepStop(t *testing.T) {
 	if code != exitUnfinished || stderr.Len() > 0 {
 		t.Fatalf("exit code %d, stderr %q", code, stderr.String())
 	}
-	has(t, out.String(), "0 seed1: failed: directory runs/seed1 holds cat.jpg ", "1 seed2: stopped",
-		"Stopped with 0 of 4 cells done; all that was running is saved in runs; the same command continues it.")
+	has(t, out.String(),
+		"0 seed1: failed: directory runs/seed1 holds cat.jpg ",
+		"1 seed2: stopped",
+		"Stopped with 0 of 4 cells done; all that was running is saved in runs; the same command")
 	for _, dir := range []string{"runs/seed2", "runs/seed3"} {
 		equal(t, "the state of "+dir, lab.Stopped, recordOf(t, dir).State)
 	}
@@ -254,38 +210,35 @@ func TestSweepStop(t *testing.T) {
 // TestStatus has a run that another process works on, and kills that process. In
 // use, the run asks a sweep of it alone for another go.
 func TestStatus(t *testing.T) {
-	t.Setenv("QTA_TEST_COMMAND", "1")
 	t.Chdir(t.TempDir())
 	tinySweep(t, "s.txt", 2, "-steps 100000 -checkpoint 7")
-	c := exec.Command(os.Args[0],
-		strings.Fields(tiny+" -steps 100000 -checkpoint 7 -seed 1 -out runs/seed1 -threads 1")...)
-	must(t, c.Start())
-	defer c.Process.Kill()
+	c := start(t, tiny+" -steps 100000 -checkpoint 7 -seed 1 -out runs/seed1 -threads 1")
 	begun(t, "runs/seed1")
 	for _, named := range []string{"runs", "runs/seed1/run.json"} {
-		has(t, mustRun(t, "status "+named), "runs/seed1  running  at step ", "\n1 running\n")
+		says(t, "status "+named, "runs/seed1  running  at step ", "\n1 running\n")
 	}
 	r := invoke(t, "sweep s.txt -index 0")
 	equal(t, "the exit code of a sweep of it", exitUnfinished, r.code)
 	equal(t, "what the sweep says", "qta: another process is using runs/seed1\n", r.errors+r.out)
 	c.Process.Kill()
 	c.Wait()
-	has(t, mustRun(t, "status runs"), "runs/seed1  killed  at step ", "\n1 killed\n")
+	says(t, "status runs", "runs/seed1  killed  at step ", "\n1 killed\n")
 	roomtest.Write(t, "runs/seed1/"+lab.RecordFile, "{}")
-	has(t, mustRun(t, "status runs"), "runs/seed1/run.json  skipped  it is not the record of a run\n", "\n1 skipped\n")
+	says(t, "status runs",
+		"runs/seed1/run.json  skipped  it is not the record of a run\n", "\n1 skipped\n")
 	state, detail := status(&lab.Record{State: lab.Stopped})
-	equal(t, "the state of a run that a signal has stopped, on which no process works", "stopped", state)
+	equal(t, "the state of a stopped run, on which no process works", "stopped", state)
 	equal(t, "the detail before an evaluation", "at step 0 of 0", detail)
 }
 
-// startSweep starts a process that works on s.txt and puts the runs into the folder parts. The
-// variable QTA_TEST_COMMAND must be set.
-func startSweep(t *testing.T) *exec.Cmd {
+// start starts a process that runs a command. It ends with the test at the latest.
+func start(t *testing.T, line string) *exec.Cmd {
 	t.Helper()
-	c := exec.Command(os.Args[0], strings.Fields("sweep s.txt -jobs 2 -out parts")...)
-	c.Stdout = io.Discard
+	t.Setenv("QTA_TEST_COMMAND", "1")
+	c := exec.Command(os.Args[0], strings.Fields(line)...)
 	c.Stderr = os.Stderr
 	must(t, c.Start())
+	t.Cleanup(func() { c.Process.Kill() })
 	return c
 }
 
@@ -310,16 +263,16 @@ func TestSweepKills(t *testing.T) {
 	roomtest.Long(t)
 	const cells, kills = 4, 3
 	t.Chdir(t.TempDir())
-	t.Setenv("QTA_TEST_COMMAND", "1")
 	tinySweep(t, "s.txt", cells, "-steps 150 -eval 25 -checkpoint 10")
+	const shared = "sweep s.txt -jobs 2 -out parts"
 	begin := time.Now()
 	mustRun(t, "sweep s.txt -jobs 2 -out whole")
 	whole := time.Since(begin)
 	rng := rand.New(rand.NewPCG(1, 1))
 	hits := 0
 	for range 10 * kills {
-		first := startSweep(t)
-		second := startSweep(t)
+		first := start(t, shared)
+		second := start(t, shared)
 		time.Sleep(time.Duration(rng.Float64() * float64(whole) / kills))
 		if killed(first, second) {
 			hits++
@@ -332,8 +285,8 @@ func TestSweepKills(t *testing.T) {
 		t.Errorf("%d of %d kills met sweeps at work", hits, kills)
 	}
 	// Two sweeps that share the cells wait for each other's.
-	other := startSweep(t)
-	mustRun(t, "sweep s.txt -jobs 2 -out parts")
+	other := start(t, shared)
+	mustRun(t, shared)
 	must(t, other.Wait())
 	for seed := 1; seed <= cells; seed++ {
 		dir := fmt.Sprintf("seed%d", seed)

@@ -19,7 +19,10 @@ func TestProgress(t *testing.T) {
 		second = "\r\x1b[K\x1b[?7l       5 steps, 5 steps/s; at most 3m19s to step 1000\x1b[?7h"
 		clear  = "\r\x1b[K"
 	)
-	for live, want := range map[bool]string{false: head + row + row, true: begin + second + clear + head + row + row} {
+	for live, want := range map[bool]string{
+		false: head + row + row,
+		true:  begin + second + clear + head + row + row,
+	} {
 		var b bytes.Buffer
 		r := &progress{output: &output{w: &b, live: live}, steps: 1000, shownAt: time.Unix(0, 0)}
 		for step := 1; step <= 5; step++ {

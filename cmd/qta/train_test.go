@@ -2,16 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"qta"
 	"qta/internal/roomtest"
-	"qta/lab"
 )
 
-// A file of parameters changes those of paper, and -set those of the file. What is wrong
-// with it is named.
+// A file of parameters changes those of paper, and -set those of the file. testdata/refusals.txt has
+// what can be wrong with the file.
 func TestReadParams(t *testing.T) {
 	t.Chdir(t.TempDir())
 	roomtest.Write(t, "my.json", `{"HiddenSize": 8}`)
@@ -19,24 +17,9 @@ func TestReadParams(t *testing.T) {
 	want.HiddenSize = 8
 	want.Horizon = 9
 	p, label, err := findParams("my.json", []string{"Horizon= 9"})
-	if p != want || label != "my-Horizon=9" || err != nil {
-		t.Errorf("%s: %+v, error %v", label, lab.Changes(want, p), err)
-	}
-	for _, test := range []struct{ text, want string }{
-		{"", "line 1: unexpected end of JSON input"},
-		{"\n\n  [1]", "want a JSON object, such as {\"Batch\": 256}"},
-		{"null", "want a JSON object"},
-		{"{\"Batch\": 1,\n}", "line 2: invalid character '}'"},
-		{`{} {}`, "line 1: invalid character '{' after top-level value"},
-		{`{"γ": 2, "Batch": 1}`, `unknown parameter "γ"; "qta params" lists them`},
-		{`{"Batch": 0}`, "parameter Batch is 0, allowed are [1,65536]"},
-		{`{"Batch": 2, "Replay": "per", "Batch": 2}`, "parameter Batch is given twice"},
-		{"{\"Replay\": [\n1]}", `parameter Replay: "[\n1]" is not a word`},
-	} {
-		roomtest.Write(t, "my.json", test.text)
-		_, _, err := findParams("my.json", nil)
-		has(t, fmt.Sprint(err), "-params my.json: "+test.want)
-	}
+	must(t, err)
+	equal(t, "the parameters", want, p)
+	equal(t, "their label", "my-Horizon=9", label)
 }
 
 // FuzzReadParams holds what is read to the ranges.
