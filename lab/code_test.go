@@ -17,8 +17,7 @@ const changed = "the code has changed"
 // still be done with it. One without a code, or of a kernel that rounds differently, is
 // taken as it is.
 func TestCode(t *testing.T) {
-	run := newDir(t)
-	train(t, tinyRun(run))
+	run := ended(t)
 	code := Code(tiny())
 	for _, there := range []string{code[:len(code)-1], "", "other 12"} {
 		dir := copyRun(t, run)
@@ -52,7 +51,8 @@ func TestChangedCode(t *testing.T) {
 	roomtest.Long(t)
 	dir := t.TempDir()
 	first := program(t, "", "")
-	same := program(t, "for _, weight := range p {\n\t\tsum += weight", "for _, w := range p { // renamed\n\t\tsum += w")
+	const loop = "for _, weight := range p {\n\t\tsum += weight"
+	same := program(t, loop, "for _, w := range p { // renamed\n\t\tsum += w")
 	other := program(t, "max(float64(m*p[k])+b, 0)", "ε[k] * ε[k]")
 	const line = "-maze 1U5 -params small -set HiddenSize=8 -eval 50 -steps %d -out %s"
 	roomtest.Write(t, filepath.Join(dir, "sweep.txt"), fmt.Sprintf(line, 100, "a"))
@@ -101,7 +101,8 @@ func program(t *testing.T, old, new string) string {
 	must(t, err)
 	roomtest.Write(t, overlay, fmt.Sprintf(`{"Replace": {%q: %q}}`, path, changed))
 	name := filepath.Join(dir, "qta.exe")
-	out, err := exec.Command("go", "build", "-o", name, "-overlay", overlay, "../cmd/qta").CombinedOutput()
+	build := exec.Command("go", "build", "-o", name, "-overlay", overlay, "../cmd/qta")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qta"
@@ -29,7 +28,8 @@ func TestMazePlaces(t *testing.T) {
 			for col := 0.05; col < float64(m.Cols()); col += 0.1 {
 				x, y := e.Place([]float64{row, col})
 				observation, goal, ok := e.StateAt(x, y)
-				if ok != m.Free(int(row), int(col)) || !near(observation, row, col) || !near(goal, row, col) {
+				right := near(observation, row, col) && near(goal, row, col)
+				if ok != m.Free(int(row), int(col)) || !right {
 					t.Fatalf("%s: at %v, %v the state is %v, %v, %v", name, row, col, observation, goal, ok)
 				}
 				outside := min(x, y) < 0 || x > s.Width || y > s.Height
@@ -54,7 +54,8 @@ func TestMazeLetters(t *testing.T) {
 	toScale.letters(&d)
 	for letter, at := range map[string][2]float64{"S": m.Start(), "G": m.Goal()} {
 		x, y := e.Place(at[:])
-		has(t, string(d.Inline()), fmt.Sprintf(`x="%.4g" y="%.4g" text-anchor="middle">%s<`, x+planMargin, y+4, letter))
+		const text = `x="%.4g" y="%.4g" text-anchor="middle">%s<`
+		has(t, string(d.Inline()), fmt.Sprintf(text, x+planMargin, y+4, letter))
 	}
 }
 
@@ -113,23 +114,28 @@ func checkSnapshot(t *testing.T, env Surveyor, start, desired []float64) {
 }
 
 // threePlaces returns two snapshots of three places in a row.
-func threePlaces() *state {
-	return &state{
-		grid: &grid{Cols: 3, Rows: 1, Width: 3, Height: 1, Index: []int{0, 1, 2}, Optimal: []float32{0, -1, -2}},
-		Snapshots: []snapshot{{
-			Step:        1,
-			Value:       []float32{-3, -3, -3},
-			Deviation:   []float32{0, 1, 2},
-			Probability: []float32{0, 0.5, 0.5},
-			Draws:       []int{1, 2},
-		}, {
-			Step:        2,
-			Value:       []float32{0, -1, -1},
-			Deviation:   []float32{0, 1, 2},
-			Probability: []float32{0, 0, 1},
-			Draws:       []int{2, 2},
-		}},
-	}
+func threePlaces(t *testing.T) *state {
+	t.Helper()
+	s := new(state)
+	fromJSON(t, `{
+		"Cols": 3, "Rows": 1, "Width": 3, "Height": 1,
+		"Index": [0, 1, 2],
+		"Optimal": [0, -1, -2]
+	}`, &s.grid)
+	fromJSON(t, `[{
+		"Step": 1,
+		"Value": [-3, -3, -3],
+		"Deviation": [0, 1, 2],
+		"Probability": [0, 0.5, 0.5],
+		"Draws": [1, 2]
+	}, {
+		"Step": 2,
+		"Value": [0, -1, -1],
+		"Deviation": [0, 1, 2],
+		"Probability": [0, 0, 1],
+		"Draws": [2, 2]
+	}]`, &s.Snapshots)
+	return s
 }
 
 // TestFigure5Numbers works the five numbers out on three places by hand.
@@ -138,20 +144,27 @@ func TestFigure5Numbers(t *testing.T) {
 	// and Probability 0, 0, 1 against 0, 1, 2 correlate with √3/2, and so does 0, 0.5,
 	// 0.5; goals lie at -1.5 and -2, the mean of all at -1.
 	r := math.Sqrt(3) / 2
-	want := &Figure5{ValueGrowth: 7.0 / 3, ErrorFall: 5.0 / 3, ErrorByDistance: r, GoalByDeviation: r, GoalDistance: 0.75}
-	s := threePlaces()
+	want := &Figure5{
+		ValueGrowth:     7.0 / 3,
+		ErrorFall:       5.0 / 3,
+		ErrorByDistance: r,
+		GoalByDeviation: r,
+		GoalDistance:    0.75,
+	}
+	s := threePlaces(t)
 	equal(t, "the numbers of Figure 5", want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6))
 
 	// A snapshot before the paper's first row does not count where two others do.
 	s.Snapshots[0].Step = firstPanel
 	s.Snapshots[1].Step = firstPanel + 1
-	early := snapshot{
-		Step:        firstPanel - 1,
-		Value:       []float32{9, 9, 9},
-		Deviation:   []float32{2, 1, 0},
-		Probability: []float32{0, 0, 1},
-		Draws:       []int{0},
-	}
+	var early snapshot
+	fromJSON(t, `{
+		"Value": [9, 9, 9],
+		"Deviation": [2, 1, 0],
+		"Probability": [0, 0, 1],
+		"Draws": [0]
+	}`, &early)
+	early.Step = firstPanel - 1
 	s.Snapshots = slices.Insert(s.Snapshots, 0, early)
 	equal(t, "with an early snapshot", want, s.figure5Numbers(), cmpopts.EquateApprox(0, 1e-6))
 
@@ -159,29 +172,28 @@ func TestFigure5Numbers(t *testing.T) {
 	if s.figure5Numbers() != nil {
 		t.Error("one snapshot has numbers")
 	}
+	constant := []float32{3, 3}
+	equal(t, "the correlation with a constant", 0.0, correlation([]float32{1, 2}, constant))
 }
 
-func TestCorrelation(t *testing.T) {
-	equal(t, "the correlation with a constant", 0.0, correlation([]float32{1, 2}, []float32{3, 3}))
-}
-
-// Only the scales of the deviation and of the probability are a snapshot's own.
+// Only the scales of the deviation and of the probability are a snapshot's own. A line has a panel's
+// name, unit, numbers and scale, and whether most numbers are zero.
 func TestPanels(t *testing.T) {
-	s := threePlaces()
+	s := threePlaces(t)
 	s.Snapshots[0].Deviation = []float32{0, 1, 9}
 	s.Snapshots[0].Value = []float32{0.5, -3, -3} // a value above 0 has the color of 0
-	shot := &s.Snapshots[1]
-	want := []panel{
-		{name: "value", unit: "rewards", numbers: shot.Value, scale: draw.Scale{Low: -3}},
-		{name: "absolute error", unit: "rewards", numbers: []float32{0, 0, 1}, scale: draw.Scale{High: 2}},
-		{name: "optimal value", unit: "rewards", numbers: s.grid.Optimal, scale: draw.Scale{Low: -3}},
-		{name: "head deviation", numbers: shot.Deviation, scale: draw.Scale{High: 2}},
-		{name: "goal probability", unit: "per point", numbers: shot.Probability, scale: draw.Scale{High: 1}, sparse: true},
-		{name: "sampled goals"},
+	got := "\n"
+	for _, p := range s.panels(&s.Snapshots[1], qta.Beyond()) {
+		got += fmt.Sprintln(p)
 	}
-	got := s.panels(shot, qta.Beyond())
-	const what = "panels; only deviation and probability have a snapshot's own scale"
-	equal(t, what, want, got, cmp.AllowUnexported(panel{}))
+	equal(t, "panels; only deviation and probability have a snapshot's own scale", `
+{value rewards [0 -1 -1] {-3 0} false}
+{absolute error rewards [0 0 1] {0 2} false}
+{optimal value rewards [0 -1 -2] {-3 0} false}
+{head deviation  [0 1 2] {0 2} false}
+{goal probability per point [0 0 1] {0 1} true}
+{sampled goals  [] {0 0} false}
+`, got)
 }
 
 // The uncertainty has the unit of what disagrees: rewards for Q-values, and in a maze cells for
@@ -189,23 +201,22 @@ func TestPanels(t *testing.T) {
 func TestUncertaintyName(t *testing.T) {
 	inMaze := &state{Map: []string{"SG"}}
 	elsewhere := new(state)
-	for _, test := range []struct{ uncertainty, inMaze, elsewhere string }{
-		{"pun", "head deviation, cells", "head deviation, "},
-		{"bootstrap", "uncertainty, cells", "uncertainty, "},
-		{"ensemble", "uncertainty, cells", "uncertainty, "},
-		{"q", "uncertainty, rewards", "uncertainty, rewards"},
+	for uncertainty, want := range map[string]string{
+		"pun":       "head deviation in cells, elsewhere in ",
+		"bootstrap": "uncertainty in cells, elsewhere in ",
+		"ensemble":  "uncertainty in cells, elsewhere in ",
+		"q":         "uncertainty in rewards, elsewhere in rewards",
 	} {
-		p := with(tiny(), "Uncertainty="+test.uncertainty)
+		p := with(tiny(), "Uncertainty="+uncertainty)
 		name, unit := inMaze.uncertaintyName(p)
-		equal(t, test.uncertainty+" in a maze", test.inMaze, name+", "+unit)
-		name, unit = elsewhere.uncertaintyName(p)
-		equal(t, test.uncertainty+" in another environment", test.elsewhere, name+", "+unit)
+		_, otherUnit := elsewhere.uncertaintyName(p)
+		equal(t, uncertainty, want, name+" in "+unit+", elsewhere in "+otherUnit)
 	}
 }
 
 // A place that was sampled twice is one point.
 func TestSamples(t *testing.T) {
-	s := threePlaces()
+	s := threePlaces(t)
 	row := newPlan(&Sketch{Width: 3, Height: 1}, 0, 300, 100)
 	var d draw.Drawing
 	equal(t, "points of two draws of one place", 1, s.drawSamples(&d, &s.Snapshots[1], row))
@@ -238,27 +249,35 @@ func TestWideGrid(t *testing.T) {
 func TestImage(t *testing.T) {
 	g := &grid{Cols: 5, Rows: 2, Index: []int{6, 1, 2, 4}}
 	m := g.image([]float32{0.25, 0.5, 0.25, 0}, draw.Scale{High: 0.5}, true)
-	few, most := draw.Scale{High: 1}.Color(0.5), draw.Scale{High: 1}.Color(1)
-	equal(t, "the image", []uint8{most, most, most, few, 0, most, most, most, few, 0}, m.Pix)
+	few := draw.Scale{High: 1}.Color(0.5)
+	most := draw.Scale{High: 1}.Color(1)
+	row := []uint8{most, most, most, few, 0}
+	equal(t, "the image", slices.Concat(row, row), m.Pix)
 }
 
 // TestCharts looks for the largest numbers of the evaluations on the charts' axes.
 func TestCharts(t *testing.T) {
 	v := view{Record: madeUp(t), agent: new(qta.Agent), state: new(state)}
-	v.Record.Curve = Curve{{Step: 1000, Success: 2, GoalsSet: 50, GoalsReached: 20, CriticLoss: 200, PredictiveLoss: 300}}
+	v.Record.Curve = Curve{
+		{Step: 1000, Success: 2, GoalsSet: 50, GoalsReached: 20, CriticLoss: 200, PredictiveLoss: 300},
+	}
 	for i, most := range []string{">2<", ">50<", ">200<", ">300<"} {
 		has(t, string(v.charts()[i].Drawing.File()), most)
 	}
 	files, err := v.files()
 	must(t, err)
-	has(t, string(files[PageFile]), "<strong>98.5 %</strong> of 200 fresh rollouts", "step 700 of training", "2000 of 150000", "50 set, 20 reached, by step 1000<",
-		"at half</th><td>at step 1000<", "perfect evaluation</th><td>at step 2000<")
+	has(t, string(files[PageFile]),
+		"<strong>98.5 %</strong> of 200 fresh rollouts",
+		"step 700 of training",
+		"2000 of 150000",
+		"50 set, 20 reached, by step 1000<",
+		"at half</th><td>at step 1000<",
+		"perfect evaluation</th><td>at step 2000<")
 }
 
-// TestThin compares the frames and snapshots that stay with their rules, after each of 500
-// evaluations. The latest always stays. Of other frames every one stays, or every second, fourth
-// and so on. Of other snapshots those of evaluations 1, 2, 4, 8 and so on stay, but of all
-// snapshots only the last mostSnapshots.
+// TestThin adds 500 evaluations. The latest frame stays, and every 32nd of the others, so that there
+// are at most mostFrames. The latest snapshot stays, and of evaluations 1, 2, 4, 8 and so on as many
+// as make mostSnapshots.
 func TestThin(t *testing.T) {
 	const every = 5
 	var frames []frame
@@ -266,35 +285,17 @@ func TestThin(t *testing.T) {
 	for n := 1; n <= 500; n++ {
 		frames = thinFrames(append(frames, frame{Step: every * n}), every)
 		snapshots = thinSnapshots(append(snapshots, snapshot{Step: every * n}), every)
-		stride := 1
-		for n/stride > mostFrames {
-			stride *= 2
-		}
-		var wantFrames, wantShots []int
-		for k := 1; k <= n; k++ {
-			if k%stride == 0 || k == n {
-				wantFrames = append(wantFrames, every*k)
-			}
-			if powerOf2 := k&(k-1) == 0; powerOf2 || k == n {
-				wantShots = append(wantShots, every*k)
-			}
-		}
-		wantShots = wantShots[max(0, len(wantShots)-mostSnapshots):]
-		after := fmt.Sprintf(" after evaluation %d", n)
-		equal(t, "frames"+after, wantFrames, steps(frames, func(f frame) int { return f.Step }))
-		equal(t, "snapshots"+after, wantShots, steps(snapshots, func(s snapshot) int { return s.Step }))
-		if t.Failed() {
-			return
-		}
 	}
-}
-
-// steps returns the step of each element.
-func steps[T any](list []T, step func(T) int) (at []int) {
-	for _, x := range list {
-		at = append(at, step(x))
+	var ofFrames, ofSnapshots []int // the numbers of their evaluations
+	for _, f := range frames {
+		ofFrames = append(ofFrames, f.Step/every)
 	}
-	return at
+	for _, s := range snapshots {
+		ofSnapshots = append(ofSnapshots, s.Step/every)
+	}
+	const want = "[32 64 96 128 160 192 224 256 288 320 352 384 416 448 480 500]"
+	equal(t, "frames", want, fmt.Sprint(ofFrames))
+	equal(t, "snapshots", "[4 8 16 32 64 128 256 500]", fmt.Sprint(ofSnapshots))
 }
 
 // TestGoalsShown shows every goal with the frame that follows it, or every second,
@@ -315,9 +316,9 @@ func TestGoalsShown(t *testing.T) {
 			want[min(i/500, 1)] = append(want[min(i/500, 1)], at)
 		}
 	}
-	if got, err := s.goals(a); err != nil || cmp.Diff(want[:], got) != "" {
-		t.Errorf("%d and %d are shown, error %v", len(got[0]), len(got[1]), err)
-	}
+	got, err := s.goals(a)
+	must(t, err)
+	equal(t, "the goals of the two frames", want[:], got)
 }
 
 // A passing is a maze in which the dot stays where it is, but is at the goal after so many
@@ -359,8 +360,9 @@ func TestPlay(t *testing.T) {
 			s := maze(t).Reset(chance)
 			start, _ := place(e, a, s.Achieved)
 			goal, _ := place(e, a, s.Desired)
-			want = append(want, rollout{Goal: goal, Way: slices.Repeat([][2]float64{start}, 35), Reached: k == 0})
-			want[k].Way[at] = goal
+			way := slices.Repeat([][2]float64{start}, 35)
+			way[at] = goal
+			want = append(want, rollout{Goal: goal, Way: way, Reached: k == 0})
 		}
 		e.episode = 0
 		got, err := play(t.Context(), a, e, len(e.at))
@@ -385,23 +387,31 @@ func TestRolloutDrawn(t *testing.T) {
 // drawn draws a rollout over a sketch.
 func drawn(s *Sketch, reached bool) string {
 	var d draw.Drawing
-	newPlan(s, 0, 100, 100).rollout(&d, rollout{Way: [][2]float64{{0, 0}, {1, 1}}, Reached: reached})
+	way := [][2]float64{{0, 0}, {1, 1}}
+	newPlan(s, 0, 100, 100).rollout(&d, rollout{Way: way, Reached: reached})
 	return string(d.Inline())
 }
 
 // TestPage looks at the page and the pictures of a run: well-formed, with what a
 // reader looks for, and nothing drawn outside of a picture.
 func TestPage(t *testing.T) {
-	dir := newDir(t)
-	o := tinyRun(dir)
+	o := newRun(t)
+	dir := o.Dir
 	o.Rollouts = Rollouts // as the command's
 	train(t, o)
 	for _, name := range []string{CurveFile, Figure5File, FilmFile} {
 		roomtest.Picture(t, roomtest.Read(t, dir, name))
 	}
 	page := roomtest.Read(t, dir, PageFile)
-	has(t, page, "Query The Agent on maze 1U5", "held-out success", "first at the goal", "After 200 environment steps",
-		"film-w", "<code>go run ./cmd/qta -maze 1U5 -params small ", "0.00 of its rollouts ended at the goal; 0.00", "path length")
+	has(t, page,
+		"Query The Agent on maze 1U5",
+		"held-out success",
+		"first at the goal",
+		"After 200 environment steps",
+		"film-w",
+		"<code>go run ./cmd/qta -maze 1U5 -params small ",
+		"0.00 of its rollouts ended at the goal; 0.00",
+		"path length")
 	if strings.Contains(page, "NaN") || strings.Contains(page, "http-equiv=\"refresh\"") {
 		t.Error("the page has a number that is none, or loads itself again after the end")
 	}
@@ -418,32 +428,31 @@ func TestPage(t *testing.T) {
 // the goal, it names the component that keeps it from there. A path longer than an episode is
 // named before training.
 func TestHint(t *testing.T) {
-	for _, test := range []struct {
-		last qta.Evaluation // at step 2000; by step 1000, 12 goals were set and none was reached
-		want string
-	}{
-		{qta.Evaluation{GoalsSet: 52}, "It reached none of the 40 goals that it pursued after step 1000;"},
-		{qta.Evaluation{GoalsSet: 12, Reached: 0.5, Success: 0.25},
+	for _, test := range []struct{ last, want string }{
+		// last is an evaluation at step 2000. By step 1000, 12 goals were set and none was reached.
+		{`{"GoalsSet": 52}`, "It reached none of the 40 goals that it pursued after step 1000;"},
+		{`{"GoalsSet": 12, "Reached": 0.5, "Success": 0.25}`,
 			"Of its latest rollouts 25 % ended at the goal, but 50 % had reached it;"},
-		{qta.Evaluation{GoalsSet: 12, Reached: 0.25, Success: 0.25},
+		{`{"GoalsSet": 12, "Reached": 0.25, "Success": 0.25}`,
 			"Of its latest rollouts 25 % ended at the goal;"},
 		// It reached a goal that it had chosen, but never the environment's.
-		{qta.Evaluation{GoalsReached: 1}, "In training it was never at the goal;"},
+		{`{"GoalsReached": 1}`, "In training it was never at the goal;"},
 	} {
 		r := madeUp(t)
 		r.State = Finished
 		r.Outcome.SolvedAt = 0
 		r.Outcome.FoundAt = 0
-		test.last.Step = 2000
-		r.Curve[1] = test.last
+		r.Curve[1] = qta.Evaluation{Step: 2000}
+		fromJSON(t, test.last, &r.Curve[1])
 		has(t, r.Hint(), test.want)
 	}
+
 	o := newRun(t)
 	o.Params.Horizon = 3
 	h := hear(&o)
 	train(t, o)
 	told := h.warned + h.said
-	const hint = "; component 1 of the desired goals lies between 3.202 and 3.791, but in training the agent was only between "
+	const hint = "; component 1 of the desired goals lies between 3.202 and 3.791, but in training "
 	has(t, told, "to goal takes 9 steps, but an episode has only 3 ", hint, "When it does not learn")
 	if strings.Contains(told, "end before") {
 		t.Errorf("a run that learns is called too short: %s", told)
@@ -456,17 +465,18 @@ func TestHint(t *testing.T) {
 
 // A run whose budget ends before it learns says so at its start and at its end.
 func TestTooFew(t *testing.T) {
-	for change, want := range map[string]string{
-		"LearningStarts=200": "200 steps end before the first update: LearningStarts is 200",
-		"InitialSteps=200":   "200 steps end before the first goal chosen by its uncertainty: InitialSteps is 200",
+	for change, first := range map[string]string{
+		"LearningStarts=200":         "update: LearningStarts is 200",
+		"InitialSteps=200":           "goal chosen by its uncertainty: InitialSteps is 200",
+		"Curriculum=vds Horizon=200": "goal chosen by trained critics of VDS: Horizon is 200",
 
-		"Learner=vds Horizon=150 LearningStarts=150": "200 steps end before the first update: VDS makes it at an episode's end, at step 300",
-		"Curriculum=vds Horizon=200":                 "200 steps end before the first goal chosen by trained critics of VDS: Horizon is 200",
+		"Learner=vds Horizon=150 LearningStarts=150": "update: VDS makes it at an episode's end, at step 300",
 	} {
 		o := newRun(t)
 		o.Params = with(tiny(), change)
 		h := hear(&o)
 		train(t, o)
+		want := "200 steps end before the first " + first
 		equal(t, "it warns with "+change, want, h.warned)
 		has(t, h.said, want+"; see \"When it does not learn")
 	}
@@ -481,38 +491,40 @@ func TestTooFew(t *testing.T) {
 // TestPageOfHER names HER's task, which is the one that evaluations measure, and the loss of
 // heads that no curriculum asks.
 func TestPageOfHER(t *testing.T) {
-	o := tinyRun(newDir(t))
+	o := newRun(t)
 	o.Params.Curriculum = "her"
 	train(t, o)
-	has(t, roomtest.Read(t, o.Dir, PageFile), "Its success is measured on the same task:", "<th>goals pursued</th>")
-	if got := (Identity{Params: qta.VDS()}).predictiveEquation(); got != "Equation 4" {
-		t.Errorf("the heads of VDS have %s", got)
-	}
+	page := roomtest.Read(t, o.Dir, PageFile)
+	has(t, page, "Its success is measured on the same task:", "<th>goals pursued</th>")
+	vds := Identity{Params: qta.VDS()}
+	equal(t, "the loss of VDS's heads", "Equation 4", vds.predictiveEquation())
 }
 
 // FuzzState attaches arbitrary bytes to an agent: they are refused, or can be drawn.
 func FuzzState(f *testing.F) {
-	o := tinyRun(newDir(f))
+	o := newRun(f)
 	o.Steps = 40
 	train(f, o)
 	r := open(f, o.Dir)
 	a := r.Agent
 	whole, _ := json.Marshal(r.state)
 	f.Add(whole)
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Frames":[{"Step":99,"Rollouts":[{}]},{"Step":7}]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Snapshots":[{},{}]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Map":["no map"]}`))
-	f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,"Fingerprint":[[1],[1,2,3,4,5,6,7,8]]}`))
+	for _, odd := range []string{
+		`"Frames":[{"Step":1,"Rollouts":[{"Way":[[0,0]]}]}]`,
+		`"Frames":[{"Step":99,"Rollouts":[{}]},{"Step":7}]`,
+		`"Snapshots":[{},{}]`,
+		`"Map":["no map"]`,
+		`"Fingerprint":[[1],[1,2,3,4,5,6,7,8]]`,
+	} {
+		f.Add([]byte(`{"EvalEvery":1,"Rollouts":1,` + odd + `}`))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a.Attach(data)
 		s, err := readState(a)
 		if err != nil {
 			return
 		}
-		if err := s.draws(t.Context(), maze(t), a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.draws(t.Context(), maze(t), a))
 		v := view{Record: NewRecord(s.identity(a), Limits{40, StopSolved}, 1), agent: a, state: s}
 		if _, err := v.files(); err != nil && !errors.As(err, new(InputError)) {
 			t.Errorf("not called bad input: %v", err)
@@ -536,12 +548,8 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		again, err := decodeRecord(r.Encode())
-		if err != nil {
-			t.Fatalf("%v\n%s", err, r.Encode())
-		}
-		if diff := cmp.Diff(r, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("(-first +second):\n%s", diff)
-		}
+		must(t, err)
+		equal(t, "the record read again", r, again, cmpopts.EquateEmpty())
 		r.Command()
 	})
 }

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -23,17 +25,37 @@ var (
 
 // tiny returns parameters that train within a second.
 func tiny() qta.Params {
-	p := qta.Small()
-	p.HiddenSize, p.HiddenLayers, p.Batch, p.UncertaintyActions, p.Horizon = 8, 2, 16, 2, 10
-	p.InitialSteps, p.LearningStarts = 20, 5
+	return with(qta.Small(), "HiddenSize=8 HiddenLayers=2 Batch=16 UncertaintyActions=2 Horizon=10 "+
+		"InitialSteps=20 LearningStarts=5")
+}
+
+// with returns parameters with changes such as "Batch=64 HiddenSize=8".
+func with(p qta.Params, changes string) qta.Params {
+	for change := range strings.FieldsSeq(changes) {
+		name, value, _ := strings.Cut(change, "=")
+		if err := p.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
 	return p
 }
 
 // tinyRun returns the options of a run of ten evaluations.
 func tinyRun(dir string) Options {
 	quiet := func(string) {}
-	return Options{Dir: dir, Name: "1U5", Params: tiny(), Seed: 3, Steps: 200, EvalEvery: 20, Rollouts: 2,
-		Continue: true, Threads: 1, Say: quiet, Warn: quiet}
+	return Options{
+		Dir:       dir,
+		Name:      "1U5",
+		Params:    tiny(),
+		Seed:      3,
+		Steps:     200,
+		EvalEvery: 20,
+		Rollouts:  2,
+		Continue:  true,
+		Threads:   1,
+		Say:       quiet,
+		Warn:      quiet,
+	}
 }
 
 // newRun returns the options of such a run in a directory that is not there yet.
@@ -67,6 +89,24 @@ func trainIn(t testing.TB, o Options, env func() qta.Env) {
 	must(t, Train(t.Context(), env(), env(), o))
 }
 
+// says looks for texts in an error, which is "<nil>" if there is none.
+func says(t testing.TB, err error, texts ...string) {
+	t.Helper()
+	has(t, fmt.Sprint(err), texts...)
+}
+
+// isInput reports whether an error is an [InputError].
+func isInput(err error) bool {
+	_, input := errors.AsType[InputError](err)
+	return input
+}
+
+// fromJSON reads a value.
+func fromJSON(t testing.TB, text string, value any) {
+	t.Helper()
+	must(t, json.Unmarshal([]byte(text), value))
+}
+
 // record reads the record of a run.
 func record(t testing.TB, dir string) *Record {
 	t.Helper()
@@ -75,10 +115,13 @@ func record(t testing.TB, dir string) *Record {
 	return r
 }
 
-// rewrite writes a changed record of a run.
-func rewrite(t testing.TB, dir string, r *Record) {
+// edit changes the record of a run as JSON says, and returns it.
+func edit(t testing.TB, dir, changes string) *Record {
 	t.Helper()
+	r := record(t, dir)
+	fromJSON(t, changes, r)
 	roomtest.Write(t, filepath.Join(dir, RecordFile), string(r.Encode()))
+	return r
 }
 
 // open reads a whole run.
@@ -99,8 +142,8 @@ func hear(o *Options) *heard {
 	return h
 }
 
-// contents returns the files of a run, but those that a clock has made. Of a run that has
-// not begun there are none.
+// contents returns the files of a run, each by its digest, but not those that a clock has made. Of a
+// run that has not begun there are none.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -108,18 +151,32 @@ func contents(t testing.TB, dir string) map[string]string {
 	for _, e := range entries {
 		byClock := e.Name() == LockFile || e.Name() == PreviousFile || e.Name() == DamagedFile
 		if !byClock && !e.IsDir() {
-			files[e.Name()] = roomtest.Read(t, dir, e.Name())
+			text := roomtest.Read(t, dir, e.Name())
+			files[e.Name()] = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 		}
 	}
 	return files
 }
 
+// sameRun fails if the files of two runs differ.
+func sameRun(t testing.TB, what, dir, other string) {
+	t.Helper()
+	equal(t, what, contents(t, other), contents(t, dir))
+}
+
+// ended returns the directory of a run that has ended.
+func ended(t testing.TB) string {
+	t.Helper()
+	dir := newDir(t)
+	train(t, tinyRun(dir))
+	return dir
+}
+
 // TestResume stops a run after every few steps, with two threads and another pace
 // of saving each time. It ends with the bytes of a run that was never stopped.
 func TestResume(t *testing.T) {
-	whole := newDir(t)
+	whole := ended(t)
 	parts := newDir(t)
-	train(t, tinyRun(whole))
 	roomtest.Write(t, filepath.Join(parts, LockFile), "") // a process was killed at its start
 	roomtest.Write(t, filepath.Join(parts, AgentFile+temporary), "qta")
 	for stop := 7; stop < 200; stop += 33 {
@@ -159,7 +216,8 @@ func TestCurriculum(t *testing.T) {
 	train(t, own(parts))
 	sameRun(t, "a run in parts", parts, whole)
 	page := roomtest.Read(t, whole, PageFile)
-	has(t, page, "The agent's goals come from the curriculum of its user.", "goals by a curriculum of its user")
+	has(t, page, "The agent's goals come from the curriculum of its user.")
+	has(t, page, "goals by a curriculum of its user")
 	if n := len(open(t, whole).Agent.Attachment()); n < 20 || strings.Contains(page, "cmd/qta") {
 		t.Errorf("%d bytes attached, or the page has a command for the run", n)
 	}
@@ -218,8 +276,7 @@ func TestChangedEnvironment(t *testing.T) {
 	} {
 		o.Steps = test.steps
 		env := func() *altered { return alter(t, test.radius, test.part, test.far, 0) }
-		err := Train(t.Context(), env(), env(), o)
-		has(t, fmt.Sprint(err), test.want)
+		says(t, Train(t.Context(), env(), env(), o), test.want)
 	}
 }
 
@@ -227,20 +284,19 @@ func TestChangedEnvironment(t *testing.T) {
 // and goals.
 func TestInstances(t *testing.T) {
 	env := func() *altered { return alter(t, 0.35, 1, 1, 0) }
-	const differ = "differ: "
+	percent := [][2]float64{{0, 100}, {0, 100}}
 	for want, training := range map[string]qta.Env{
 		"": elsewhere{env()},
 		"an episode with the same generator and actions answered otherwise": chancy{env()},
-		differ + "Reward of the same two goals is -1 there, 0 here":         alter(t, 0.25, 1, 1, 0),
-		differ + "in an episode with fixed actions number 0":                alter(t, 0.35, 0.9, 0.9, 0),
-		differ + "Reward of": qta.Scaled(env(), [][2]float64{{0, 100}, {0, 100}}, [][2]float64{{0, 100}, {0, 100}}),
+		"differ: Reward of the same two goals is -1 there, 0 here":          alter(t, 0.25, 1, 1, 0),
+		"differ: in an episode with fixed actions number 0":                 alter(t, 0.35, 0.9, 0.9, 0),
+		"differ: Reward of": qta.Scaled(env(), percent, percent),
 	} {
 		o := newRun(t)
 		o.Steps = 20
 		err := Train(t.Context(), training, env(), o)
-		_, input := errors.AsType[InputError](err)
-		has(t, fmt.Sprint(err), want)
-		equal(t, fmt.Sprintf("it is refused: %v", err), want != "", input)
+		says(t, err, want)
+		equal(t, fmt.Sprintf("it is refused: %v", err), want != "", isInput(err))
 	}
 }
 
@@ -265,9 +321,8 @@ func TestUnfitEnvironment(t *testing.T) {
 	o := newRun(t)
 	for _, o.Unchecked = range []bool{false, true} {
 		err := Train(t.Context(), alter(t, 0.35, 1, 1, 5), alter(t, 0.35, 1, 1, 5), o)
-		_, input := errors.AsType[InputError](err)
-		has(t, fmt.Sprint(err), "Step returned reward ")
-		equal(t, "it is refused", !o.Unchecked, input)
+		says(t, err, "Step returned reward ")
+		equal(t, "it is refused", !o.Unchecked, isInput(err))
 		equal(t, "a run is begun", o.Unchecked, exists(filepath.Join(o.Dir, AgentFile)))
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"qta"
 	"qta/internal/roomtest"
 )
@@ -18,22 +16,18 @@ func madeUp(t testing.TB) *Record {
 	t.Helper()
 	id := Options{Name: "4x5", Params: qta.Small(), Seed: 7}.Identity(Maze(roomtest.Maze(t, "4x5")))
 	r := NewRecord(id, Limits{150_000, StopSolved}, 1)
-	success := 0.985
 	r.State = Solved
-	r.Outcome = Outcome{
-		Steps:           2000,
-		FoundAt:         700,
-		HalfAt:          1000,
-		SolvedAt:        2000,
-		Digest:          "ab",
-		HeldOut:         &success,
-		HeldOutRollouts: HeldOut,
-	}
-	r.Curve = Curve{
-		{Step: 1000, Success: 0.5, CriticLoss: 1e-7, GoalsSet: 12},
-		{Step: 2000, Success: 1, CriticLoss: 2, PredictiveLoss: 4, ActorLoss: -3, GoalsSet: 40, GoalsReached: 30,
-			Reached: 0.75, Return: -12.5, StepsToGoal: 17.25},
-	}
+	fromJSON(t, `{
+		"steps": 2000, "found_at": 700, "half_at": 1000, "solved_at": 2000, "digest": "ab",
+		"held_out": 0.985, "held_out_rollouts": 200
+	}`, &r.Outcome)
+	var curve []qta.Evaluation
+	fromJSON(t, `[
+		{"Step": 1000, "Success": 0.5, "CriticLoss": 1e-7, "GoalsSet": 12},
+		{"Step": 2000, "Success": 1, "CriticLoss": 2, "PredictiveLoss": 4, "ActorLoss": -3,
+			"GoalsSet": 40, "GoalsReached": 30, "Reached": 0.75, "Return": -12.5, "StepsToGoal": 17.25}
+	]`, &curve)
+	r.Curve = curve
 	return r
 }
 
@@ -43,15 +37,12 @@ func TestRecord(t *testing.T) {
 	r := madeUp(t)
 	text := r.Encode()
 	got, err := decodeRecord(text)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must(t, err)
 	equal(t, "the record", r, got)
 	windows := strings.ReplaceAll(string(text), "\n", "\r\n")
 	got, err = decodeRecord([]byte(windows))
-	if err != nil || string(got.Encode()) != string(text) {
-		t.Errorf("with the line ends of Windows: %v", err)
-	}
+	must(t, err)
+	equal(t, "with the line ends of Windows", r, got)
 	for i := range text {
 		damaged := slices.Clone(text)
 		damaged[i] ^= 1
@@ -61,49 +52,50 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// decodeWith reads the text of a record in which words are replaced, and its checksum with
-// them.
-func decodeWith(t *testing.T, oldnew ...string) (*Record, error) {
+// decodeWith reads the text of a record with edits, each such as "old -> new", and with their
+// checksum.
+func decodeWith(t *testing.T, edits ...string) (*Record, error) {
 	body, _, _ := strings.Cut(string(madeUp(t).Encode()), sealBefore)
-	return decodeRecord(sealed([]byte(strings.NewReplacer(oldnew...).Replace(body))))
+	for _, edit := range edits {
+		old, new, _ := strings.Cut(edit, " -> ")
+		body = strings.ReplaceAll(body, old, new)
+	}
+	return decodeRecord(sealed([]byte(body)))
 }
 
 // What no run has is named.
 func TestRecordRefused(t *testing.T) {
-	for _, test := range []struct {
-		want   string
-		oldnew []string
-	}{
-		{`json: unknown field "Size"`, []string{`"HiddenSize"`, `"Size"`}},
-		{"qta: parameter HiddenSize is ", []string{`"HiddenSize": 64`, `"HiddenSize": 0`}},
-		{"eval_every is 0", []string{`"eval_every": 1000`, `"eval_every": 0`}},
-		{`its state is "asleep"`, []string{`"state": "solved"`, `"state": "asleep"`}},
-		{`it stops "at once"`, []string{`"stop": "solved"`, `"stop": "at once"`}},
-		{"its budget is -1", []string{`"steps": 150000`, `"steps": -1`}},
-		{"qta: maze: ", []string{"#.S", "#.."}},
-		{"its format is 3", []string{`"format": 2`, `"format": 3`}},
-		{"curve: the columns are ", []string{`"success"`, `"succes"`}},
-		{"curve: row 2 has ", []string{"[2000,", "[1000,"}},
-		{"curve: row 1 has ", []string{"[1000,0.5,", "[1000,1.5,"}},
-		{`only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"`,
-			[]string{`"version": "` + qta.Version, `"version": "0.0.1`, `"HiddenSize"`, `"Size"`}},
+	for _, test := range []struct{ edit, want string }{
+		{`"HiddenSize" -> "Size"`, `json: unknown field "Size"`},
+		{`"HiddenSize": 64 -> "HiddenSize": 0`, "qta: parameter HiddenSize is "},
+		{`"eval_every": 1000 -> "eval_every": 0`, "eval_every is 0"},
+		{`"state": "solved" -> "state": "asleep"`, `its state is "asleep"`},
+		{`"stop": "solved" -> "stop": "at once"`, `it stops "at once"`},
+		{`"steps": 150000 -> "steps": -1`, "its budget is -1"},
+		{"#.S -> #..", "qta: maze: "},
+		{`"format": 2 -> "format": 3`, "its format is 3"},
+		{`"success" -> "succes"`, "curve: the columns are "},
+		{"[2000, -> [1000,", "curve: row 2 has "},
+		{"[1000,0.5, -> [1000,1.5,", "curve: row 1 has "},
 	} {
-		_, err := decodeWith(t, test.oldnew...)
-		has(t, fmt.Sprint(err), test.want)
+		_, err := decodeWith(t, test.edit)
+		says(t, err, test.want)
 	}
+	_, err := decodeWith(t, `"version": "`+qta.Version+` -> "version": "0.0.1`, `"HiddenSize" -> "Size"`)
+	says(t, err, `only qta 0.0.1, which wrote it, can read it: json: unknown field "Size"`)
 }
 
 // A parameter that a record does not name has its value in Paper.
 func TestRecordWithoutParameter(t *testing.T) {
-	r, err := decodeWith(t, `"HiddenSize": 64,`, "")
-	if err != nil || r.Run.Params.HiddenSize != qta.Paper().HiddenSize {
-		t.Errorf("of a version before HiddenSize: error %v", err)
-	}
+	r, err := decodeWith(t, `"HiddenSize": 64, -> `)
+	must(t, err)
+	equal(t, "HiddenSize", qta.Paper().HiddenSize, r.Run.Params.HiddenSize)
 }
 
 // 199 of 200 rollouts are not written as 100 %.
 func TestHeldOutPercent(t *testing.T) {
-	for share, want := range map[float64]string{0: "0 %", 0.07: "7 %", 199. / 200: "99.5 %", 1: "100 %"} {
+	percent := map[float64]string{0: "0 %", 0.07: "7 %", 199. / 200: "99.5 %", 1: "100 %"}
+	for share, want := range percent {
 		equal(t, "the share", want, Outcome{HeldOut: &share}.HeldOutPercent())
 	}
 }
@@ -119,20 +111,20 @@ func TestEnded(t *testing.T) {
 		equal(t, "ended, a run that failed with "+message, want, r.Ended())
 	}
 	for _, state := range []string{Running, Stopped, Failed} {
-		unsolved := Record{State: state}
-		solved := Record{State: state, Outcome: Outcome{SolvedAt: 1000}}
-		if unsolved.Ended() || !solved.Ended() {
-			t.Errorf("%s: Ended is %v unsolved, %v solved", state, unsolved.Ended(), solved.Ended())
-		}
+		r := Record{State: state}
+		equal(t, "ended, unsolved and "+state, false, r.Ended())
+		r.Outcome.SolvedAt = 1000
+		equal(t, "ended, solved and "+state, true, r.Ended())
 	}
 }
 
 // Each column of log.csv has its number and its unit.
 func TestLog(t *testing.T) {
 	r := madeUp(t)
-	const want = "step[environment steps],success[fraction],critic_loss[reward^2],predictive_loss[cell^2]," +
-		"actor_loss[reward],goals_set[count],goals_reached[count],reached[fraction],return[reward]," +
-		"steps_to_goal[environment steps]\n2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
+	const want = "step[environment steps],success[fraction],critic_loss[reward^2]," +
+		"predictive_loss[cell^2],actor_loss[reward],goals_set[count],goals_reached[count]," +
+		"reached[fraction],return[reward],steps_to_goal[environment steps]\n" +
+		"2000,1,2,4,-3,40,30,0.75,-12.5,17.25\n"
 	equal(t, "log.csv", want, string(logTable(r.Run, r.Curve[1:])))
 	for _, test := range []struct{ parameter, value, unit string }{
 		{"Learner", "paper", "cell^2"},
@@ -180,12 +172,14 @@ func TestDifferences(t *testing.T) {
 func TestIdle(t *testing.T) {
 	roomtest.Long(t)
 	for _, test := range []struct{ change, with, notWith string }{
-		{"UncertaintyGoal=desired", "Curriculum=her Curriculum=mega Curriculum=vds Uncertainty=q", "HiddenSize=7 Replay=per"},
+		{"UncertaintyGoal=desired", "Curriculum=her Curriculum=mega Curriculum=vds Uncertainty=q",
+			"HiddenSize=7 Replay=per"},
 		{"FirstGoalDesired=0.5", "Curriculum=her", "HiddenSize=7"},
 		{"PredictiveGradient=head", "Learner=authors", "HiddenSize=7 Learner=mega"},
 		{"PriorityBetaSteps=70", "Curriculum=her", "Replay=per Replay=td"},
 		{"PriorityAlpha=0.5", "Curriculum=her", "Replay=per Replay=td"},
-		{"EnsembleActions=3", "Curriculum=her UncertaintyNoise=0.1", "Uncertainty=ensemble Uncertainty=bootstrap"},
+		{"EnsembleActions=3", "Curriculum=her UncertaintyNoise=0.1",
+			"Uncertainty=ensemble Uncertainty=bootstrap"},
 		{"UpdatesPerStep=2", "Learner=vds", "HiddenSize=7 Learner=mega"},
 	} {
 		for with := range strings.FieldsSeq(test.with) {
@@ -242,12 +236,10 @@ func TestCollect(t *testing.T) {
 	for _, r := range c.Runs {
 		paths = append(paths, r.Path)
 	}
-	want := []string{"alone.json", "odd/run.json/one", "some/run"}
-	if diff := cmp.Diff(want, paths); diff != "" || len(c.Skipped) != 3 {
-		t.Errorf("skipped %v (-want +got):\n%s", c.Skipped, diff)
-	}
-	_, err = Collect([]string{"nowhere"})
-	if _, unnamed := Collect([]string{""}); err == nil || unnamed == nil {
-		t.Error("a directory that is not there is read")
+	equal(t, "the runs", []string{"alone.json", "odd/run.json/one", "some/run"}, paths)
+	equal(t, fmt.Sprintf("the number of %v", c.Skipped), 3, len(c.Skipped))
+	for _, nowhere := range []string{"nowhere", ""} {
+		_, err := Collect([]string{nowhere})
+		says(t, err, "cannot be read: ")
 	}
 }

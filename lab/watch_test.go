@@ -57,8 +57,12 @@ func TestStopsBetweenEpisodes(t *testing.T) {
 	whole := newDir(t)
 	all, err := trainCounted(t, whole, 0)
 	must(t, err)
-	film := all.film + 5                                        // in the film of the end
-	stops := []int{3, film, film + HeldOut/2, all.episodes - 9} // CheckEnv, film, held-out rollouts, desired goals
+	stops := []int{
+		3,                        // of CheckEnv
+		all.film + 5,             // of the film of the end
+		all.film + 5 + HeldOut/2, // of the held-out rollouts
+		all.episodes - 9,         // of the desired goals
+	}
 	if !testing.Short() {
 		for last := 1; last < all.episodes; last += 13 {
 			stops = append(stops, last)
@@ -89,13 +93,13 @@ func TestHeldOutOnce(t *testing.T) {
 	if err != nil || again.episodes > HeldOut+20 {
 		t.Errorf("again it plays %d episodes of %d, error %v", again.episodes, all.episodes, err)
 	}
-	for _, last := range []int{3, again.episodes - 9} { // of those that are played again, and of the goals
+	for _, last := range []int{3, again.episodes - 9} { // of those played again, of the goals
 		c, err := trainCounted(t, dir, last)
 		if !errors.Is(err, ErrStopped) || c.episodes > last {
 			t.Errorf("a signal in episode %d: %d have begun, error %v", last, c.episodes, err)
 		}
 	}
-	sameFiles(t, "after a signal", dir, before)
+	equal(t, "after a signal", before, contents(t, dir))
 }
 
 // Work that lasts says so once.
@@ -120,10 +124,11 @@ func TestUntrained(t *testing.T) {
 		o.Unchecked = true // CheckEnv refuses so large a radius
 		h := hear(&o)
 		trainIn(t, o, func() qta.Env { return alter(t, radius, 1, 1, 0) })
-		warns := strings.Contains(h.warned, "the untrained policy solves 2 of 2 rollouts, so there is nothing to learn")
-		says := strings.Contains(h.said, "The untrained policy solved 2 of 2 rollouts: nothing was learned.")
-		equal(t, fmt.Sprintf("with a radius of %v it warns", radius), want, warns)
-		equal(t, fmt.Sprintf("with a radius of %v it says so", radius), want, says)
+		what := fmt.Sprintf("with a radius of %v it ", radius)
+		const warning = "the untrained policy solves 2 of 2 rollouts, so there is nothing to learn"
+		const ending = "The untrained policy solved 2 of 2 rollouts: nothing was learned."
+		equal(t, what+"warns", want, strings.Contains(h.warned, warning))
+		equal(t, what+"says so", want, strings.Contains(h.said, ending))
 	}
 }
 
