@@ -25,9 +25,11 @@ func TestFiles(t *testing.T) {
 		t.Fatalf("mend this, then run go generate ./docs/annotate:\n%v", err)
 	}
 	for name, want := range files {
-		diff := cmp.Diff(strings.Split(read(t, name), "\n"), strings.Split(string(want), "\n"))
-		if diff != "" {
-			t.Errorf("%s is stale; run go generate ./docs/annotate (-is +should be):\n%.2000s", name, diff)
+		is := strings.Split(read(t, name), "\n")
+		should := strings.Split(string(want), "\n")
+		if diff := cmp.Diff(is, should); diff != "" {
+			const advice = "%s is stale; run go generate ./docs/annotate (-is +should be):\n%.2000s"
+			t.Errorf(advice, name, diff)
 		}
 	}
 }
@@ -51,19 +53,27 @@ func (c changed) ReadFile(name string) ([]byte, error) {
 func TestFaults(t *testing.T) {
 	roomtest.Long(t)
 	for _, test := range []struct{ file, old, new, want string }{
-		{"pun.go", "func TDTarget(", "func TDGoal(", `"The target": the sources have no declaration TDTarget`},
-		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)", `Equation 1 of section 3.2 (TDTarget)`},
+		{"pun.go", "func TDTarget(", "func TDGoal(",
+			`"The target": the sources have no declaration TDTarget`},
+		{"pun.go", "Equation 1 (Section 3.1)", "Equation 1 (Section 3.2)",
+			`Equation 1 of section 3.2 (TDTarget)`},
 		{"pun.go", "// newCriticNet", "// Reading R999: x.\n//\n// newCriticNet",
 			"no passage has declaration newCriticNet (pun"},
-		{"pun.go", "// It implements QTA, Equation 3", "// Reading R999: x.\n//\n// It implements QTA, Equation 3",
+		{"pun.go", "// It implements QTA, Equation 3",
+			"// Reading R999: x.\n//\n// It implements QTA, Equation 3",
 			"no passage has Reading or Differs R999 (pun.go:"},
 		{"pun.go", "// Reading R9: M", "// Reading R8: M", "the sources: R8 is there 2 times"},
-		{"pun.go", "// Reading R9: M", "// See Reading R9: M", "the sources: R9 is there 1 times, want one, which begins"},
+		{"pun.go", "// Reading R9: M", "// See Reading R9: M",
+			"the sources: R9 is there 1 times, want one, which begins"},
 		{"pun.go", "// Reading R15: the", "// The", `the sources have no Reading or Differs R15`},
-		{"qta.go", "a.pun.follow()", "a.pun.lead()", "the function has no a.pun.follow() after the line before"},
-		{textFile, "transition | `y`", "transition | `target_y`", `"The target": its code and parameters have no target_y`},
-		{textFile, "code: adamBeta1, adam.step", "code: adamBeta1", "no passage has declaration adam.step (mlp.go:"},
-		{textFile, "params: Polyak", "params: Poliak", `"Target networks": the sources have no parameter Poliak`},
+		{"qta.go", "a.pun.follow()", "a.pun.lead()",
+			"the function has no a.pun.follow() after the line before"},
+		{textFile, "transition | `y`", "transition | `target_y`",
+			`"The target": its code and parameters have no target_y`},
+		{textFile, "code: adamBeta1, adam.step", "code: adamBeta1",
+			"no passage has declaration adam.step (mlp.go:"},
+		{textFile, "params: Polyak", "params: Poliak",
+			`"Target networks": the sources have no parameter Poliak`},
 		{textFile, "params: Polyak", "", "no passage has parameter Polyak (params.go:"},
 		{textFile, "formula: L_π = ", "formula: L_2 = ", `docs/annotate/formulas.html has no formula L_2 = `},
 	} {
@@ -81,7 +91,8 @@ func TestFaults(t *testing.T) {
 //
 // The working must have RESULT, and the golden vector what is quoted.
 func TestWorked(t *testing.T) {
-	worked := regexp.MustCompile(`(?m)^numbers: .* = (.*)\nof: (.*)\n((?:\|.*\n)+)`).FindAllStringSubmatch(read(t, textFile), -1)
+	form := regexp.MustCompile(`(?m)^numbers: .* = (.*)\nof: (.*)\n((?:\|.*\n)+)`)
+	worked := form.FindAllStringSubmatch(read(t, textFile), -1)
 	if len(worked) != 8 {
 		t.Errorf("%d equations are worked through, want 8", len(worked))
 	}
@@ -90,8 +101,9 @@ func TestWorked(t *testing.T) {
 		named := m[2]
 		working := m[3]
 		source := regexp.MustCompile(`With ((\S+\.json), case ".*")\.`).FindStringSubmatch(working)
+		used := source[1]
 		file := source[2]
-		if used := source[1]; !strings.HasSuffix(named, used) {
+		if !strings.HasSuffix(named, used) {
 			t.Errorf("numbers are said to be of %s, and worked through with %s", named, used)
 		}
 		golden := rounded(read(t, path.Join(goldenDir, file)), 9) // all numbers in the file
@@ -123,7 +135,8 @@ func TestLinks(t *testing.T) {
 	for _, name := range []string{pageFile, formulasFile, readingsFile} {
 		page := read(t, name)
 		anchors := map[string]int{}
-		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		ids := regexp.MustCompile(` id="([^"]*)"`)
+		for _, m := range ids.FindAllStringSubmatch(page, -1) {
 			anchors[m[1]]++
 			if anchors[m[1]] > 1 {
 				t.Errorf("%s has twice what is called %s", name, m[1])
@@ -131,14 +144,16 @@ func TestLinks(t *testing.T) {
 		}
 		links := regexp.MustCompile(`(?:href="|src="|\]\()([^"# )]*)(?:#([^" )]*))?`)
 		for _, m := range links.FindAllStringSubmatch(page, -1) {
-			if strings.HasPrefix(m[1], "data:image/") || strings.HasPrefix(m[1], "https://") {
+			file := m[1] // "" is the page itself
+			anchor := m[2]
+			if strings.HasPrefix(file, "data:image/") || strings.HasPrefix(file, "https://") {
 				continue
 			}
-			if _, err := fs.Stat(root, path.Join("docs", m[1])); err != nil {
+			if _, err := fs.Stat(root, path.Join("docs", file)); err != nil {
 				t.Errorf("%s needs or leads to what is not there: %v", name, err)
 			}
-			if m[1] == "" && anchors[m[2]] != 1 {
-				t.Errorf("a link of %s leads to %q, which is not there", name, m[2])
+			if file == "" && anchors[anchor] != 1 {
+				t.Errorf("a link of %s leads to %q, which is not there", name, anchor)
 			}
 		}
 	}

@@ -6,25 +6,26 @@ import (
 	"image/color"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"qta/internal/roomtest"
 )
 
-// TestViridis holds the palette to a few colors of Matplotlib's table.
+// TestViridis holds the palette to a few colors of Matplotlib's table: red, green and blue.
 func TestViridis(t *testing.T) {
-	for x, want := range map[float64]color.NRGBA{
-		0: {68, 1, 84, 255}, 0.25: {59, 82, 139, 255}, 0.5: {33, 145, 140, 255}, 9: {253, 231, 37, 255},
+	for x, want := range map[float64][]float64{
+		0:    {68, 1, 84},
+		0.25: {59, 82, 139},
+		0.5:  {33, 145, 140},
+		9:    {253, 231, 37},
 	} {
-		got := Viridis[Scale{0, 1}.Color(x)].(color.NRGBA)
-		for _, d := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
-			if d > 3 || d < -3 {
-				t.Errorf("%v is %v, want about %v", x, got, want)
-			}
-		}
+		c := Viridis[Scale{0, 1}.Color(x)].(color.NRGBA)
+		got := []float64{float64(c.R), float64(c.G), float64(c.B)}
+		roomtest.Equal(t, fmt.Sprint("the color of ", x), want, got, cmpopts.EquateApprox(0, 3))
 	}
 }
 
@@ -58,7 +59,8 @@ func TestScaleOf(t *testing.T) {
 	lists := [][]float32{{3, 3}, {3, -1, 2}, {}}
 	for range 1000 {
 		low := 100 * (rng.Float64() - 0.5)
-		lists = append(lists, []float32{float32(low), float32(low + math.Exp(10*rng.Float64()-5))})
+		high := low + math.Exp(10*rng.Float64()-5)
+		lists = append(lists, []float32{float32(low), float32(high)})
 	}
 	for _, xs := range lists {
 		s := ScaleOf(xs, xs)
@@ -69,7 +71,8 @@ func TestScaleOf(t *testing.T) {
 				t.Errorf("%v has the scale %v", xs, s)
 			}
 		}
-		if ends := number(s.Low) + number(s.High); s.High > s.Low && textWidth(ends) > 112 {
+		ends := number(s.Low) + number(s.High)
+		if s.High > s.Low && textWidth(ends) > 112 {
 			t.Errorf("%v: the ends %s overlap", xs, ends)
 		}
 	}
@@ -90,9 +93,11 @@ func TestBar(t *testing.T) {
 // The axes of a plot hold all points, the largest at the upper right. Its picture is XML,
 // whatever the names are and even if there are no points.
 func TestPlot(t *testing.T) {
-	p := &Plot{Title: "a & b", Series: []Series{{Name: "<set>", Points: []Point{{X: 9, Y: -500}, {X: 19, Y: 15500}}}}}
+	points := []Point{{X: 9, Y: -500}, {X: 19, Y: 15500}}
+	p := &Plot{Title: "a & b", Series: []Series{{Name: "<set>", Points: points}}}
 	at := p.plane()
-	roomtest.Equal(t, "the axes", []float64{0, 19, -500, 15500}, []float64{at.x0, at.x1, at.y0, at.y1})
+	roomtest.Equal(t, "the axis of x", []float64{0, 19}, []float64{at.x0, at.x1})
+	roomtest.Equal(t, "the axis of y", []float64{-500, 15500}, []float64{at.y0, at.y1})
 	at.box = box{right: 300, bottom: 180}
 	if largest := at.at(19, 15500); largest != (point{300, 0}) {
 		t.Errorf("the largest point is drawn at %v", largest)
@@ -108,18 +113,17 @@ func TestPlot(t *testing.T) {
 func TestLegend(t *testing.T) {
 	p := Plot{Width: 100, Height: 50, Series: []Series{{}, {Name: "second"}}}
 	svg := string(p.Draw().File())
-	lines := regexp.MustCompile(`class="line (s\d)"`).FindAllStringSubmatch(svg, -1)
-	if len(lines) != 1 || lines[0][1] != "s1" || !strings.Contains(svg, ">second<") {
-		t.Errorf("the legend has the lines %v: %s", lines, svg)
-	}
+	roomtest.Has(t, svg, `class="line s1"`, ">second<")
+	roomtest.Equal(t, "lines of the legend", 1, strings.Count(svg, `class="line s`))
 }
 
 // TestEqualDots has more equal runs than there is room for. Their dots stay near their place.
 func TestEqualDots(t *testing.T) {
 	c := &Chart{Width: 400, Height: 220}
-	c.Lines = []Line{{Means: []Mean{{X: 1, Y: 5, Each: slices.Repeat([]float64{5}, 1000)}}}}
+	m := Mean{X: 1, Y: 5, Each: slices.Repeat([]float64{5}, 1000)}
+	c.Lines = []Line{{Means: []Mean{m}}}
 	p := c.plane()
-	p.dots(0, 200, c.Lines[0].Means[0])
+	p.dots(0, 200, m)
 	least := math.Inf(1)
 	most := math.Inf(-1)
 	for _, dot := range p.taken {
@@ -139,7 +143,9 @@ func TestChart(t *testing.T) {
 		l := Line{Name: fmt.Sprintf("method <%d>", i), Tone: i, Theirs: i%2 > 0}
 		for k := range 8 {
 			y := math.Exp(float64(i+k) / 3)
-			l.Means = append(l.Means, Mean{X: float64(k), Y: y, Low: 0.8 * y, High: 1.2 * y, Each: []float64{y, y, 1.1 * y}})
+			m := Mean{X: float64(k), Y: y, Low: 0.8 * y, High: 1.2 * y}
+			m.Each = []float64{y, y, 1.1 * y}
+			l.Means = append(l.Means, m)
 		}
 		l.Means[7].Bounds = []float64{40}
 		c.Lines = append(c.Lines, l)
@@ -160,7 +166,6 @@ func TestChart(t *testing.T) {
 	}
 	svg := string(Sheet("a & b", []string{"a note"}, c).File())
 	roomtest.Picture(t, svg)
-	if dots, arrows := strings.Count(svg, `class="seed"`), strings.Count(svg, "v-9m-3 3"); dots != 2*(8*3+1) || arrows != 2 {
-		t.Errorf("%d dots and %d arrows, want 50 and 2", dots, arrows)
-	}
+	roomtest.Equal(t, "dots, of two lines", 2*(8*3+1), strings.Count(svg, `class="seed"`))
+	roomtest.Equal(t, "arrows", 2, strings.Count(svg, "v-9m-3 3"))
 }
