@@ -21,26 +21,13 @@ import (
 	"qta/lab"
 )
 
-// A cart is the environment of cart.py, with other goals.
+// A cart moves as the one of cart.py, toward other goals.
 type cart struct{ place, speed, goal float64 }
-
-func (c *cart) Sizes() qta.Sizes { return qta.Sizes{Observation: 2, Goal: 1, Action: 1} }
-
-func (c *cart) Reset(rng *rand.Rand) qta.State {
-	c.begin(rng.Uint32())
-	return c.state()
-}
 
 func (c *cart) begin(seed uint32) {
 	c.place = 0
 	c.speed = 0
 	c.goal = float64(1.8*rand.New(rand.NewPCG(uint64(seed), 0)).Float64()) - 0.9
-}
-
-func (c *cart) Step(action []float64) (qta.State, float64) {
-	c.push(action[0])
-	s := c.state()
-	return s, c.Reward(s.Achieved, s.Desired)
 }
 
 func (c *cart) push(force float64) {
@@ -52,22 +39,12 @@ func (c *cart) push(force float64) {
 	}
 }
 
-// state returns what a simulator makes of the answer that child writes.
-func (c *cart) state() qta.State {
-	at := []float64{c.place}
-	return qta.State{Observation: []float64{c.place, c.speed / 0.2}, Achieved: at, Desired: []float64{c.goal}}
-}
-
-func (c *cart) Reward(achieved, desired []float64) float64 {
-	if math.Abs(achieved[0]-desired[0]) < 0.05 {
-		return 0
-	}
-	return -1
-}
-
-// childMode names the variable that makes this binary a child. Its value says how the
-// child fails, or that it does not. With programMode this binary is the command.
-const childMode, programMode = "SIMULATOR_CHILD", "SIMULATOR_PROGRAM"
+// The variable childMode makes this binary a child. Its value says how the child fails, or that it
+// does not. With programMode this binary is the command.
+const (
+	childMode   = "SIMULATOR_CHILD"
+	programMode = "SIMULATOR_PROGRAM"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(programMode) != "" {
@@ -82,38 +59,30 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve answers questions about a cart until its input ends.
+// cartLine is the first line of a child.
+const cartLine = `{"name": "a cart", "observation": [[-1, 1], [-0.2, 0.2]], "goal": [[-1, 1]],` +
+	` "action": 1, "tolerance": 0.05, "horizon": 10}`
+
+// serve answers questions about a cart until its input ends. What the mode has after a colon is the
+// line of a child that begins with another line, or gives a wrong answer.
 func serve(mode string) {
 	signal.Ignore(os.Interrupt)
-	output := json.NewEncoder(os.Stdout)
-	unit := ranges{{-1, 1}}
-	first := description{Name: "a cart", Observation: ranges{{-1, 1}, {-0.2, 0.2}}, Goal: unit, Action: 1, Tolerance: 0.05, Horizon: 10}
+	mode, line, _ := strings.Cut(mode, ": ")
+	first := cartLine
 	switch mode {
+	case "begins":
+		first = line
 	case "fails at its start":
 		os.Exit(3)
-	case "prints at its start":
-		fmt.Println("Loading the model")
 	case "is silent":
 		time.Sleep(time.Hour)
 	case "only listens":
 		fmt.Fprintln(os.Stderr, mode)
 		io.Copy(io.Discard, os.Stdin)
-	case "describes numbers":
-		fmt.Println(`{"observation": [[-1, 1]], "goal": [5, 30]}`)
-	case "has no tolerance":
-		first.Tolerance = 0
-	case "has no width":
-		first.Goal = ranges{{1, 1}}
-	case "has half a range":
-		first.Goal = ranges{{-1}}
-	case "names no action":
-		first.Action = 0
-	case "has a picture":
-		first.Goal = ranges{{0, 2}}
 	case "writes a long line":
-		fmt.Println(strings.Repeat("x", 17<<20))
+		first = strings.Repeat("x", 17<<20)
 	}
-	output.Encode(first)
+	fmt.Println(first)
 
 	const failing = 300 // the question that meets a failure, within training
 	c := new(cart)
@@ -136,45 +105,53 @@ func serve(mode string) {
 		default:
 			shown = &cart{place: question.Place[0], speed: question.Place[1]}
 		}
-		state := answer{[]float64{shown.place, shown.speed}, []float64{shown.place}, []float64{shown.goal}}
 		if n == failing {
-			fail(mode)
+			fail(mode, line)
 		}
+		state, _ := json.Marshal(answer{
+			Observation: []float64{shown.place, shown.speed},
+			Achieved:    []float64{shown.place},
+			Desired:     []float64{shown.goal},
+		})
+		fmt.Println(string(state))
 		if n == failing && mode == "answers twice" {
-			output.Encode(state)
+			fmt.Println(string(state))
 		}
-		output.Encode(state)
 	}
 }
 
-func fail(mode string) {
+// fail fails as a mode says, at a question that a line answers wrongly.
+func fail(mode, line string) {
 	switch mode {
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no license any more")
 		os.Exit(3)
 	case "hangs":
 		time.Sleep(time.Hour)
-	case "prints":
-		fmt.Println("step done")
-	case "says NaN":
-		fmt.Println(`{"observation": [NaN, 0], "achieved": [0], "desired": [0]}`)
-	case "says null":
-		fmt.Println(`{"observation": [null, 0], "achieved": [0], "desired": [0]}`)
-	case "forgets its speed":
-		fmt.Println(`{"observation": [0], "achieved": [0], "desired": [0]}`)
+	case "answers":
+		fmt.Println(line)
 	}
 }
 
 // small are changes that make an agent of 200 steps take a moment.
-var small = []string{"HiddenSize=8", "HiddenLayers=2", "Batch=16", "Candidates=10", "InitialSteps=20", "LearningStarts=5"}
+var small = strings.Fields("HiddenSize=8 HiddenLayers=2 Batch=16 Candidates=10" +
+	" InitialSteps=20 LearningStarts=5")
 
 // options are those of a run with episodes of 10 steps. It is saved every 17 steps, so mostly
 // in the middle of an episode.
 func options(dir string) lab.Options {
 	quiet := func(string) {}
 	return lab.Options{
-		Dir: dir, Seed: 1, Steps: 200, EvalEvery: 20, Rollouts: 2, Checkpoint: 17, Continue: true,
-		Threads: 1, Say: quiet, Warn: quiet,
+		Dir:        dir,
+		Seed:       1,
+		Steps:      200,
+		EvalEvery:  20,
+		Rollouts:   2,
+		Checkpoint: 17,
+		Continue:   true,
+		Threads:    1,
+		Say:        quiet,
+		Warn:       quiet,
 	}
 }
 
@@ -194,44 +171,32 @@ func agentIn(dir string) string {
 	return string(data)
 }
 
-// wholeRun returns the agent of a run without a child and without a failure.
-func wholeRun(t *testing.T) string {
-	o := options(t.TempDir())
-	o.Name = "a cart"
-	var err error
-	o.Params, err = parameters(10, small)
-	roomtest.Must(t, err)
-	roomtest.Must(t, lab.Train(t.Context(), new(cart), new(cart), o))
-	return agentIn(o.Dir)
-}
-
 // checkLine wants a failure that one line describes.
 func checkLine(t *testing.T, mode string, err error, want string) {
 	t.Helper()
-	if err == nil {
-		t.Errorf("a child that %s: no error", mode)
-	} else if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "\n") {
+	text := fmt.Sprint(err)
+	if !strings.Contains(text, want) || strings.Contains(text, "\n") {
 		t.Errorf("a child that %s: %q, want one line with %q", mode, text, want)
 	}
 }
 
 // Whatever goes wrong in a child, one line says so. The same command then continues the run,
-// and ends with the same agent as a run in the same environment without a child.
+// and ends with the same agent as a run in which nothing goes wrong.
 func TestFailures(t *testing.T) {
-	whole := wholeRun(t)
 	o := options(t.TempDir())
-	if err := trainCart(t, "good", o); err != nil || agentIn(o.Dir) != whole {
-		t.Errorf("a run with a child, %v, ends with another agent than without", err)
-	}
+	roomtest.Must(t, trainCart(t, "good", o))
+	whole := agentIn(o.Dir)
 	for _, c := range []struct{ mode, want string }{
-		{"dies", "ended (exit status 3); what it wrote to standard error above may say why; the save from step"},
+		{"dies", "ended (exit status 3); what it wrote to standard error above may say why; the save from"},
 		{"hangs", "has written no line within 3s"},
-		{"prints", "by a line that is no state (step done); numbers must be finite, nothing may be null, and all else belongs to standard error; the save from step"},
 		{"answers twice", "has written a line that answers no question"},
-		{"says NaN", `by a line that is no state ({"observation": [NaN, 0]`},
-		{"says null", `by a line that is no state ({"observation": [null, 0]`},
+		{"answers: step done", "by a line that is no state (step done); numbers must be finite, " +
+			"nothing may be null, and all else belongs to standard error; the save from step"},
+		{`answers: {"observation": [NaN, 0], "achieved": [0], "desired": [0]}`, "that is no state"},
+		{`answers: {"observation": [null, 0], "achieved": [0], "desired": [0]}`, "that is no state"},
 		// Without its speed the observation has 1 number instead of 2.
-		{"forgets its speed", "an achieved and a desired goal of [1 1 1] numbers; its first line describes [2 1 1]"},
+		{`answers: {"observation": [0], "achieved": [0], "desired": [0]}`,
+			"an achieved and a desired goal of [1 1 1] numbers; its first line describes [2 1 1]"},
 	} {
 		o := options(t.TempDir())
 		err := trainCart(t, c.mode, o)
@@ -239,27 +204,28 @@ func TestFailures(t *testing.T) {
 		if agentIn(o.Dir) == "" {
 			t.Errorf("a child that %s: nothing is saved", c.mode)
 		}
-		if err := trainCart(t, "good", o); err != nil {
-			t.Errorf("after a child that %s: %v", c.mode, err)
-		}
-		if agentIn(o.Dir) != whole {
-			t.Errorf("after a child that %s the run ends with another agent than without a child", c.mode)
+		if err := trainCart(t, "good", o); err != nil || agentIn(o.Dir) != whole {
+			t.Errorf("after a child that %s, %v, the run ends with another agent", c.mode, err)
 		}
 	}
 }
 
 // What is wrong from the start is said before anything is written.
 func TestStart(t *testing.T) {
+	const (
+		described = `begins: {"observation": [[-1, 1]], "goal": `
+		ranges    = "observation and goal are lists of ranges"
+	)
 	for _, c := range []struct{ mode, want string }{
 		{"fails at its start", "ended (exit status 3)"},
-		{"prints at its start", "describes no environment: invalid character 'L'"},
 		{"is silent", "has written no line within 3s"},
-		{"has no tolerance", "tolerance is to be above 0"},
-		{"describes numbers", "goal has a number where something else belongs"},
-		{"has no width", "observation and goal are lists of ranges"},
-		{"has half a range", "observation and goal are lists of ranges"},
-		{"names no action", "action and horizon are to be at least 1"},
 		{"writes a long line", "has written a line of more than 16 MB"},
+		{"begins: Loading the model", "describes no environment: invalid character 'L'"},
+		{described + "[5, 30]}", "goal has a number where something else belongs"},
+		{described + "[[1, 1]]}", ranges},
+		{described + "[[-1]]}", ranges},
+		{described + "[[-1, 1]]}", "action and horizon are to be at least 1"},
+		{described + `[[-1, 1]], "action": 1, "horizon": 10}`, "tolerance is to be above 0"},
 	} {
 		o := options(filepath.Join(t.TempDir(), "run"))
 		err := trainCart(t, c.mode, o)
@@ -281,7 +247,8 @@ func program(t *testing.T, mode string) (command *exec.Cmd, output io.Reader) {
 	}
 	t.Setenv(childMode, mode)
 	t.Setenv(programMode, "yes")
-	command = exec.Command(os.Args[0], "-out", filepath.Join(t.TempDir(), "run"), "-limit", "1m", os.Args[0])
+	dir := filepath.Join(t.TempDir(), "run")
+	command = exec.Command(os.Args[0], "-out", dir, "-limit", "1m", os.Args[0])
 	output, err := command.StdoutPipe()
 	roomtest.Must(t, err)
 	command.Stderr = command.Stdout
@@ -301,9 +268,8 @@ func TestInterrupt(t *testing.T) {
 		last = said.Text()
 	}
 	command.Wait()
-	if code := command.ProcessState.ExitCode(); code != 75 || !strings.HasPrefix(last, "Stopped (") {
-		t.Errorf("exit code %d, last line %q", code, last)
-	}
+	roomtest.Equal(t, "the exit code", 75, command.ProcessState.ExitCode())
+	roomtest.Has(t, last, "Stopped (")
 }
 
 // While a child hangs, a first interrupt waits for it, and a second one ends the command.
@@ -340,22 +306,14 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// python starts cart.py, or skips the test.
-func python(t testing.TB) *simulator {
-	t.Helper()
-	const name = "python3"
-	if _, err := exec.LookPath(name); err != nil {
-		t.Skip("there is no python3, which runs cart.py")
-	}
-	s, err := startSimulator([]string{name, "cart.py"}, time.Minute)
-	roomtest.Must(t, err)
-	t.Cleanup(s.child.close)
-	return s
-}
-
 // The program cart.py keeps the library's contract, also after Ctrl-C, and ends when its input ends.
 func TestPython(t *testing.T) {
-	s := python(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3, which runs cart.py")
+	}
+	s, err := startSimulator([]string{"python3", "cart.py"}, time.Minute)
+	roomtest.Must(t, err)
+	t.Cleanup(s.child.close)
 	if runtime.GOOS != "windows" { // where no signal is sent
 		s.child.process.Process.Signal(os.Interrupt)
 	}
@@ -368,11 +326,17 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// The picture's places are goals in the unit of the child.
-func TestPicture(t *testing.T) {
+// In the unit of the child are the tolerance, whatever the ranges of its goals are, and the picture's
+// places.
+func TestUnits(t *testing.T) {
 	goals := ranges{{0, 12}, {-3, 9}}
-	p := pictured{&simulator{description: description{Goal: goals}}}
-	x, y := p.Place(goals.scaled([]float64{7, -2}))
+	s := &simulator{description: description{Goal: goals, Tolerance: 0.5}}
+	goal := goals.scaled([]float64{7, -2})
+	for away, want := range map[float64]float64{0.4: 0, 0.6: -1} {
+		got := s.Reward(goal, goals.scaled([]float64{7, away - 2}))
+		roomtest.Equal(t, fmt.Sprintf("the reward at a distance of %v", away), want, got)
+	}
+	x, y := pictured{s}.Place(goal)
 	if x != 7 || math.Abs(y - -2) > 1e-12 {
 		t.Errorf("the goal 7, -2 has the place %v, %v", x, y)
 	}
@@ -381,7 +345,8 @@ func TestPicture(t *testing.T) {
 // The state at a place of the picture is scaled as all states are. The child answers {} where
 // no state is.
 func TestStateAt(t *testing.T) {
-	t.Setenv(childMode, "has a picture")
+	wider := strings.Replace(cartLine, `"goal": [[-1, 1]]`, `"goal": [[0, 2]]`, 1)
+	t.Setenv(childMode, "begins: "+wider)
 	s, err := startSimulator([]string{os.Args[0]}, time.Minute)
 	roomtest.Must(t, err)
 	t.Cleanup(s.child.close)
@@ -393,23 +358,4 @@ func TestStateAt(t *testing.T) {
 	_, _, there = p.StateAt(2, 0)
 	roomtest.Equal(t, "a state is beyond the track", false, there)
 	roomtest.Must(t, p.err)
-}
-
-// The tolerance is a distance in the unit of the child, whatever the ranges of its goals are.
-func TestReward(t *testing.T) {
-	goals := ranges{{0, 12}, {-3, 9}}
-	s := &simulator{description: description{Goal: goals, Tolerance: 0.5}}
-	for away, want := range map[float64]float64{0.4: 0, 0.6: -1} {
-		got := s.Reward(goals.scaled([]float64{7, -2}), goals.scaled([]float64{7, away - 2}))
-		roomtest.Equal(t, fmt.Sprintf("the reward at a distance of %v", away), want, got)
-	}
-}
-
-// BenchmarkStep measures a step of cart.py.
-func BenchmarkStep(b *testing.B) {
-	env := python(b)
-	env.Reset(rand.New(rand.NewPCG(1, 0)))
-	for b.Loop() {
-		env.Step([]float64{0.3})
-	}
 }
