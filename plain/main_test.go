@@ -89,14 +89,15 @@ func TestMarks(t *testing.T) {
 // The mazes are the package's, and so are the names that are none, but for mazes
 // that are larger than the paper's.
 func TestMazes(t *testing.T) {
-	for _, name := range []string{"1U5", "2U5", "3U5", "8U5", "3x5", "4x5", "5x7", "12x5", "6x11", "50U5", "50x49"} {
+	for name := range strings.FieldsSeq("1U5 2U5 3U5 8U5 3x5 4x5 5x7 12x5 6x11 50U5 50x49") {
 		got, err := mazeNamed(name)
 		roomtest.Must(t, err)
-		roomtest.Equal(t, name+", beside the engine's", roomtest.Maze(t, name).String(), strings.Join(got, "\n")+"\n")
+		want := roomtest.Maze(t, name).String()
+		roomtest.Equal(t, name+", beside the engine's", want, strings.Join(got, "\n")+"\n")
 	}
-	for _, name := range []string{"", "U5", "0U5", "-1U5", "1U6", "1U5 ", "01U5",
-		"2x5", "4x4", "4x6", "4x3", "4x", "4x5x", "+4x5", "713U5", "98x99",
-		"9223372036854775807U5", "9223372036854775807x5", "4x9223372036854775807"} {
+	const none = ",U5,0U5,-1U5,1U6,1U5 ,01U5,2x5,4x4,4x6,4x3,4x,4x5x,+4x5,713U5,98x99," +
+		"9223372036854775807U5,9223372036854775807x5,4x9223372036854775807"
+	for name := range strings.SplitSeq(none, ",") {
 		if _, err := mazeNamed(name); err == nil {
 			t.Errorf("%q is a maze", name)
 		}
@@ -126,7 +127,9 @@ func TestFMA(t *testing.T) {
 // checkFMA compares fma with the exact result.
 func checkFMA(t *testing.T, x, y, z float32) {
 	t.Helper()
-	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(float64(x)) }
+	exact := func(x float32) *big.Float {
+		return new(big.Float).SetPrec(2000).SetFloat64(float64(x))
+	}
 	sum := exact(0).Mul(exact(x), exact(y))
 	want, _ := sum.Add(sum, exact(z)).Float32()
 	if got := fma(x, y, z); got != want {
@@ -134,9 +137,12 @@ func checkFMA(t *testing.T, x, y, z float32) {
 	}
 }
 
+// operands of fma.
+type operands struct{ x, y, z float32 }
+
 // halves returns operands of fma. Each z is a whole number of units, and each product x y is
 // half of a unit, or a bit less or more: too little for a float64 to show beside z.
-func halves(rng *rand.Rand) (all []struct{ x, y, z float32 }) {
+func halves(rng *rand.Rand) (all []operands) {
 	unit := math.Ldexp(1, rng.IntN(200)-149) // from the smallest denormal on
 	z := float32(unit * float64(rng.IntN(1<<24)))
 	scaleX := float32(1)
@@ -145,51 +151,14 @@ func halves(rng *rand.Rand) (all []struct{ x, y, z float32 }) {
 		scaleX = 0x1p-75
 		scaleY = 0x1p-75
 	}
-	for _, ones := range [][2]float32{{1, 1}, {1 + 0x1p-23, 1 - 0x1p-23}, {1 + 0x1p-12, 1 - 0x1p-12 + 0x1p-24}} {
-		all = append(all, struct{ x, y, z float32 }{ones[0] * scaleX, ones[1] * scaleY, z})
+	for _, f := range []operands{
+		{1, 1, z},
+		{1 + 0x1p-23, 1 - 0x1p-23, z},
+		{1 + 0x1p-12, 1 - 0x1p-12 + 0x1p-24, z},
+	} {
+		all = append(all, operands{f.x * scaleX, f.y * scaleY, f.z})
 	}
 	return all
-}
-
-// TestPow holds pow, and with it exp and log, to the engine's bits, which Equation
-// 8 shows for n = 1 and a largest weight of 1.
-func TestPow(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 20_000 {
-		β := []float64{0, 1, rng.Float64(), 10 * rng.NormFloat64()}[rng.IntN(4)]
-		P := math.Ldexp(rng.Float64()+0.5, rng.IntN(60)-50)
-		w := []float64{0}
-		qta.ImportanceWeights(w, []float64{P}, 1, β, 1)
-		if got := pow(1/P, β); got != w[0] {
-			t.Fatalf("%v to the power %v is %v, plainly %v", 1/P, β, w[0], got)
-		}
-	}
-}
-
-// TestSum holds sum to the engine's tree, whose total Equation 7 divides by, and
-// find to sum.
-func TestSum(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for n := 1; n < 200; n++ {
-		p := make([]float64, n)
-		P := make([]float64, n)
-		for i := range p {
-			p[i] = rng.Float64()
-		}
-		qta.SampleProbabilities(P, p, 1)
-		for i := range p {
-			if got := p[i] / sum(p); got != P[i] {
-				t.Fatalf("of %d, number %d has the probability %v, plainly %v", n, i, P[i], got)
-			}
-			middle := p[i] / 2
-			for _, v := range p[:i] {
-				middle += v
-			}
-			if got := find(p, middle); got != i {
-				t.Fatalf("of %d, number %d is found at %d", n, i, got)
-			}
-		}
-	}
 }
 
 // A training is the engine and the plain text side by side.
@@ -252,16 +221,18 @@ func (tr *training) step() error {
 	for _, b := range a.minibatch {
 		minibatch = append(minibatch, [2]point{a.replay[b.i].next, b.goal})
 	}
+	learns := a.step > a.learningStarts
 	apart := tr.apart()
 	switch {
 	case t.g != tr.goal:
 		return fmt.Errorf("step %d pursues the goal %v, plainly %v", a.step, tr.goal, t.g)
 	case t.a != tr.action:
 		return fmt.Errorf("step %d takes the action %v, plainly %v", a.step, tr.action, t.a)
-	case a.step > a.learningStarts && !slices.Equal(tr.asked[2:], minibatch): // after two of the step
-		return fmt.Errorf("step %d learns from the minibatch %v, plainly from %v", a.step, tr.asked[2:], minibatch)
+	case learns && !slices.Equal(tr.asked[2:], minibatch): // after two of the step
+		return fmt.Errorf("step %d learns from %v, plainly from %v", a.step, tr.asked[2:], minibatch)
 	case apart != "":
-		return fmt.Errorf("after step %d %s; if that is meant, change plain/main.go first", a.step, apart)
+		const advice = "if that is meant, change plain/main.go first"
+		return fmt.Errorf("after step %d %s; %s", a.step, apart, advice)
 	case point(tr.engine.Act(t.next[:], t.g[:])) != a.act(t.next, t.g):
 		return fmt.Errorf("after step %d a normalizer is not the same", a.step)
 	}
@@ -270,8 +241,15 @@ func (tr *training) step() error {
 	}
 	log := tr.engine.Evaluations()
 	e := log[len(log)-1]
-	got := report{e.Step, e.GoalsSet, e.GoalsReached, e.CriticLoss, e.PredictiveLoss,
-		e.Success, e.Return}
+	got := report{
+		step:         e.Step,
+		goalsSet:     e.GoalsSet,
+		goalsReached: e.GoalsReached,
+		criticLoss:   e.CriticLoss,
+		headLoss:     e.PredictiveLoss,
+		success:      e.Success,
+		meanReturn:   e.Return,
+	}
 	want := a.evaluate()
 	if got != want {
 		return fmt.Errorf("the evaluation after step %d is %+v, plainly %+v", a.step, got, want)
@@ -289,49 +267,40 @@ func (tr *training) apart() string {
 	roomtest.Must(tr, tr.engine.WriteSafetensors(&file))
 	header := binary.LittleEndian.Uint64(file.Next(8))
 	file.Next(int(header))
-	for _, plain := range tr.plain.tensors() {
-		for i, want := range plain.numbers {
-			got := binary.LittleEndian.Uint32(file.Next(4))
-			if got != math.Float32bits(want) {
-				return fmt.Sprintf("number %d of %s is %v, plainly %v", i, plain.name, math.Float32frombits(got), want)
-			}
+	for i, want := range tr.plain.numbers() {
+		got := math.Float32frombits(binary.LittleEndian.Uint32(file.Next(4)))
+		if math.Float32bits(got) != math.Float32bits(want) {
+			return fmt.Sprintf("number %d of the networks is %v, plainly %v", i, got, want)
 		}
 	}
 	return ""
 }
 
-// A tensor is the weights of a layer, output by output, or its biases.
-type tensor struct {
-	name    string
-	numbers []float32
-}
-
-// tensors returns the policy, and each critic with its head.
-func (a *agent) tensors() (all []tensor) {
-	for l, layer := range a.policy.net {
-		all = append(all, outputs(fmt.Sprint("policy.", l), layer, 0, len(layer[0]))...)
+// numbers returns the weights and biases of the policy, and of each critic with its head.
+func (a *agent) numbers() (all []float32) {
+	for _, layer := range a.policy.net {
+		all = append(all, outputs(layer, 0, len(layer[0]))...)
 	}
-	for i, c := range a.pun {
-		for l, layer := range c.net[:a.layers] {
-			all = append(all, outputs(fmt.Sprintf("critic.%d.%d", i, l), layer, 0, len(layer[0]))...)
+	for _, c := range a.pun {
+		for _, layer := range c.net[:a.layers] {
+			all = append(all, outputs(layer, 0, len(layer[0]))...)
 		}
 		last := c.net[a.layers]
-		all = append(all, outputs(fmt.Sprintf("critic.%d.%d", i, a.layers), last, 0, 1)...)
-		all = append(all, outputs(fmt.Sprint("head.", i), last, 1, 3)...)
+		all = append(all, outputs(last, 0, 1)...) // Q
+		all = append(all, outputs(last, 1, 3)...) // the head
 	}
 	return all
 }
 
-// outputs returns the weights and the biases of some outputs of a layer.
-func outputs(name string, layer [][]float32, from, to int) []tensor {
+// outputs returns the weights of some outputs of a layer, output by output, and then their biases.
+func outputs(layer [][]float32, from, to int) (numbers []float32) {
 	biases := len(layer) - 1
-	weights := tensor{name: name + ".weight"}
 	for j := from; j < to; j++ {
 		for _, row := range layer[:biases] {
-			weights.numbers = append(weights.numbers, row[j])
+			numbers = append(numbers, row[j])
 		}
 	}
-	return []tensor{weights, {name + ".bias", layer[biases][from:to]}}
+	return append(numbers, layer[biases][from:to]...)
 }
 
 func (tr *training) count(branch string, taken bool) {
@@ -418,11 +387,12 @@ func small() table {
 
 // Mazes of trainings. In the second one the goal is beside the start, so evaluations vary.
 var (
-	longWay = []string{"#####", "#S#G#", "#.#.#", "#.#.#", "#.#.#", "#...#", "#####"} // the square wave 1U5
-	beside  = []string{"#####", "#SG.#", "###.#", "#####"}
+	longWay, _ = mazeNamed("1U5")
+	beside     = []string{"#####", "#SG.#", "###.#", "#####"}
 )
 
-// trainings are settings such that each branch of the method is taken in one of them.
+// trainings are settings such that each branch of the method is taken in one of them. The
+// comments say what a setting is for.
 var trainings = []struct {
 	name string
 	maze []string
@@ -432,32 +402,32 @@ var trainings = []struct {
 		t.layers = 3
 		t.askCandidate = true
 	}},
-	{"a threshold that drops half", beside, func(t *table) {
+	{"a threshold that drops half", beside, func(t *table) { // some candidates are achievable
 		t.askCandidate = true
 		t.threshold = -0.15
 	}},
-	{"a short sight", beside, func(t *table) {
+	{"a short sight", beside, func(t *table) { // targets are clipped
 		t.γ = 0.5
 		t.criticRate = 0.1
 		t.threshold = -0.1
 	}},
-	{"prioritized", beside, func(t *table) {
+	{"prioritized", beside, func(t *table) { // β reaches 1
 		t.prioritized = true
 		t.α = 0.6
 		t.βSteps = 120
 		t.hindsight = 1
 		t.askCandidate = true
 	}},
-	{"prioritized, heads far apart", longWay, func(t *table) {
+	{"prioritized, heads far apart", longWay, func(t *table) { // priorities rise above 1
 		t.prioritized = true
 		t.horizon = 7
 		t.predictiveRate = 1
 	}},
-	{"one candidate", beside, func(t *table) {
+	{"one candidate", beside, func(t *table) { // nothing is drawn
 		t.N = 1
 		t.initialSteps = 0
 	}},
-	{"gentle probabilities", longWay, func(t *table) {
+	{"gentle probabilities", longWay, func(t *table) { // several weights are positive
 		t.slope = 2
 		t.intercept = -0.5
 		t.N = 1000
@@ -471,12 +441,12 @@ var trainings = []struct {
 		t.G = 4
 		t.d = 1
 	}},
-	{"narrow inputs", longWay, func(t *table) {
+	{"narrow inputs", longWay, func(t *table) { // inputs are clipped, deviations at their floor
 		t.normalizerFloor = 0.4
 		t.normalizerClip = 0.7
 		t.noise = 0.5
 	}},
-	{"dead units", beside, func(t *table) {
+	{"dead units", beside, func(t *table) { // uncertainties are equal
 		t.hidden = 1
 		t.layers = 4
 	}},
@@ -521,8 +491,9 @@ func TestPriorityOfZero(t *testing.T) {
 	}
 	weights := map[int]float64{1: math.Pow(0.5/2, a.β), 3: 1}
 	for _, u := range []float64{0, 0.5, 0.9, 0.999} {
-		if j, w := a.drawPrioritized(u); math.Abs(float64(w)-weights[j]) > 1e-6 {
-			t.Errorf("at %v it draws transition %d with the weight %v, want %v", u, j, w, weights[j])
+		j, w := a.drawPrioritized(u)
+		if want := weights[j]; math.Abs(float64(w)-want) > 1e-6 {
+			t.Errorf("at %v it draws transition %d with the weight %v, want %v", u, j, w, want)
 		}
 	}
 }
@@ -538,24 +509,24 @@ func TestMain(m *testing.M) {
 
 // The program says how training goes, and what is wrong with its flags.
 func TestProgram(t *testing.T) {
-	for _, test := range []struct{ flags, out, err string }{
-		{"-maze 4x5 -steps 60 -seed 3", "(?s)^The paper's algorithm with .* 64 units, .*\n#######\n#.....#\n.*\n" +
-			"steps  success .*\n +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps\n$", "^$"},
-		{"-maze 4x4", "^$", "^plain: -maze 4x4: mazes are .*\n$"},
-		{"-steps 0", "^$", "^plain: -steps is 0, allowed are 1 and above\n$"},
-		{"4x5", "^$", "^plain: \"4x5\" is no flag; .*\n$"},
+	for _, test := range []struct {
+		flags string
+		code  int
+		want  string
+	}{
+		{"-maze 4x5 -steps 60 -seed 3", 0, "The paper's algorithm with .* 64 units, .*\n" +
+			"#######\n#.....#\n.*\n" +
+			"steps  success .*\n +60 +0/20 +-50.0 .*\n4x5 is not solved after 60 steps"},
+		{"-maze 4x4", 2, "plain: -maze 4x4: mazes are [^\n]*"},
+		{"-steps 0", 2, "plain: -steps is 0, allowed are 1 and above"},
+		{"4x5", 2, "plain: \"4x5\" is no flag; [^\n]*"},
 	} {
 		c := exec.Command(os.Args[0], strings.Fields(test.flags)...)
 		c.Env = append(os.Environ(), "PLAIN_MAIN=1")
-		var stderr strings.Builder
-		c.Stderr = &stderr
-		stdout, err := c.Output()
-		if (err == nil) != (test.err == "^$") || err != nil && c.ProcessState.ExitCode() != 2 {
-			t.Errorf("%s: %v", test.flags, err)
-		}
-		matches := func(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
-		if !matches(test.out, string(stdout)) || !matches(test.err, stderr.String()) {
-			t.Errorf("%s: wrote\n%s\nand to standard error\n%s", test.flags, stdout, stderr.String())
+		out, _ := c.CombinedOutput()
+		roomtest.Equal(t, "the exit code with "+test.flags, test.code, c.ProcessState.ExitCode())
+		if !regexp.MustCompile("(?s)^" + test.want + "\n$").Match(out) {
+			t.Errorf("%s: wrote\n%s", test.flags, out)
 		}
 	}
 }
