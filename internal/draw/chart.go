@@ -29,7 +29,7 @@ type Line struct {
 	Name    string // written beside the line
 	Tone    int    // gives its color, and the shape of its dots
 	Theirs  bool   // the means are other people's, and the line is dashed
-	Dotted  bool   // the means are other people's, read in a second way, and the line is dotted
+	Dotted  bool   // the means are Theirs, but read in a second way, and the line is dotted
 	Means   []Mean
 	Threads [][]Mean // thin lines of single measurements behind it
 }
@@ -76,7 +76,7 @@ func (c *Chart) Draw() *Drawing {
 	c.drawAxes(p)
 
 	for i := range c.Lines {
-		p.owner = i // of the space that the line takes
+		p.owner = i
 		c.drawLine(p, i)
 	}
 	// A name avoids the other lines, which are all drawn by now, and the names before it.
@@ -96,33 +96,52 @@ type plane struct {
 	marks          bool    // measurements have dots, other people's means crosses
 	taken          []box   // by marks and lines
 	names          []box   // taken by names
-	owner          int     // the index of the line that is being drawn
+	owner          int     // the index of the line that is being drawn, and takes space
+}
+
+// newPlane returns a plane whose axes have their least lengths.
+func newPlane(title string, x, y Axis) *plane {
+	return &plane{
+		Drawing: &Drawing{Title: title},
+		x0:      x.Low,
+		x1:      x.High,
+		y0:      y.Low,
+		y1:      y.High,
+	}
+}
+
+// widen makes the axes reach to x and y.
+func (p *plane) widen(x, y float64) {
+	p.x0 = min(p.x0, x)
+	p.x1 = max(p.x1, x)
+	p.y0 = min(p.y0, y)
+	p.y1 = max(p.y1, y)
 }
 
 // plane returns the plane of the chart, with axes that reach to all measurements.
 func (c *Chart) plane() *plane {
 	const left, top, right = 34, 40, 14
-	p := &plane{Drawing: &Drawing{Title: c.Title}, log: c.Log, marks: c.Places != nil}
+	p := newPlane(c.Title, c.X, c.Y)
+	p.log = c.Log
+	p.marks = c.Places != nil
 	p.box = box{left: left, top: top, right: left + c.Width, bottom: top + c.Height}
 	p.Width = p.right + right
 
-	p.x0, p.x1 = c.X.Low, c.X.High
-	p.y0, p.y1 = c.Y.Low, c.Y.High
 	if c.Log {
-		p.y0 = math.Inf(1)
+		p.y0 = math.Inf(1) // Y.Low may be 0, which has no logarithm
 	}
 	for _, l := range c.Lines {
 		for _, m := range l.Means {
-			p.x0 = min(p.x0, m.X)
-			p.x1 = max(p.x1, m.X)
-			p.y0 = min(p.y0, slices.Min(m.reach()))
-			p.y1 = max(p.y1, slices.Max(m.reach()))
+			for _, y := range m.reach() {
+				p.widen(m.X, y)
+			}
 		}
 	}
 	if c.Log {
 		const room = 1.05 // between a mark and the end of the axis
-		p.y0 = 1 / roundUp(room/p.y0)
 		p.y1 = roundUp(room * p.y1)
+		// Rounding a reciprocal up rounds the number down.
+		p.y0 = 1 / roundUp(room/p.y0)
 	}
 	return p
 }
@@ -202,7 +221,7 @@ func (c *Chart) rows(p *plane) (at []float64) {
 	if !c.Log {
 		return ticks(p.y0, p.y1)
 	}
-	for y := p.y0; y <= p.y1; y = roundUp(1.5 * y) {
+	for y := p.y0; y <= p.y1; y = roundUp(1.5 * y) { // more than y, but no more than the next
 		at = append(at, y)
 	}
 	return at
@@ -246,13 +265,14 @@ func (l Line) class() string {
 	return "line"
 }
 
-// join draws a line that joins the means, except across gaps.
+// join draws a line that joins the means, except across gaps, and takes the space along it.
 func (p *plane) join(class string, tone int, means []Mean, shift float64) {
 	for len(means) > 0 {
 		n := 1
 		for n < len(means) && !means[n].Gap {
 			n++
 		}
+		// The line joins the first n means, up to the next gap.
 		if n > 1 {
 			at := func(k int) (x, y float64) {
 				here := p.at(means[k].X, means[k].Y)
@@ -291,45 +311,50 @@ func (p *plane) cross(tone int, at point) {
 	p.Add(`<path class="bar s%d" d="M%v %vl5 5m0-5l-5 5"/>`, tone, at.x-2.5, at.y-2.5)
 }
 
-// dots draws a dot for each measurement. Up to seven dots of about the same height stand side
-// by side; further ones lie on the last of these.
+// dots draws a dot for each measurement, with an arrow if it is a bound. The dots of many
+// measurements are small, so that they leave room for those of the next line. Up to seven dots
+// of about the same height stand side by side; further ones lie on the last of these.
 func (p *plane) dots(tone int, x float64, m Mean) {
-	var placed []box
-	for _, y := range slices.Sorted(slices.Values(m.Each)) {
-		at := free(point{x, p.at(m.X, y).y}, placed)
-		placed = append(placed, at.around(dotRoom))
-		p.dot(tone, at, false)
+	size := 1.0
+	if len(m.Each)+len(m.Bounds) > 12 { // the number of the paper's seeds
+		size = 0.4
 	}
-	for _, y := range m.Bounds {
-		at := free(point{x, p.at(m.X, y).y}, placed)
-		placed = append(placed, at.around(dotRoom))
-		p.dot(tone, at, true)
-		p.Add(`<path class="bar s%d" d="M%v %vv-9m-3 3l3-3 3 3"/>`, tone, at.x, at.y-4)
-		p.take(point{at.x, at.y - 8}.around(5))
+	room := float64(2.5 * size) // half of the distance between two dots side by side
+	var placed []box
+	for i, y := range slices.Concat(slices.Sorted(slices.Values(m.Each)), m.Bounds) {
+		at := free(point{x, p.at(m.X, y).y}, room, placed)
+		placed = append(placed, at.around(room))
+		isBound := i >= len(m.Each)
+		p.dot(tone, at, size, isBound)
+		if isBound {
+			p.Add(`<path class="bar s%d" d="M%v %vv-9m-3 3l3-3 3 3"/>`, tone, at.x, at.y-4)
+			p.take(point{at.x, at.y - 8}.around(5))
+		}
 	}
 }
 
-const dotRoom = 2.5 // half of the distance between two dots side by side
-
-// free returns at or, if dots are there, the nearest free point to its left or right. It
-// tries so few points that the dots of one place stay apart from those of the next.
-func free(at point, placed []box) point {
-	const most = 6
-	x := at.x
-	for k := 0; k < most && slices.ContainsFunc(placed, at.around(dotRoom).meets); k++ {
-		aside := float64(2 * dotRoom * float64(k/2+1))
-		if k%2 == 0 {
+// free returns at or, if dots are there, the nearest free point to its left or right. It tries
+// seven points, so that the dots of one place stay apart from those of the next. If none is
+// free, it returns the last.
+func free(at point, room float64, placed []box) point {
+	next := at
+	for k := range 7 {
+		aside := float64(2 * room * float64((k+1)/2))
+		if k%2 == 1 {
 			aside = -aside
 		}
-		at.x = x + aside
+		next.x = at.x + aside
+		if !slices.ContainsFunc(placed, next.around(room).meets) {
+			break
+		}
 	}
-	return at
+	return next
 }
 
 // dot draws one measurement.
-func (p *plane) dot(tone int, at point, hollow bool) {
-	p.Add(`<g class="seed">`)
-	p.Dot(tone, at.x, at.y, hollow)
+func (p *plane) dot(tone int, at point, size float64, hollow bool) {
+	p.Add(`<g class="seed" transform="translate(%v %v) scale(%v)">`, at.x, at.y, size)
+	p.Dot(tone, 0, 0, hollow)
 	p.Add(`</g>`)
-	p.take(at.around(3))
+	p.take(at.around(float64(3 * size)))
 }

@@ -117,21 +117,23 @@ func TestLegend(t *testing.T) {
 	roomtest.Equal(t, "lines of the legend", 1, strings.Count(svg, `class="line s`))
 }
 
-// TestEqualDots has more equal runs than there is room for. Their dots stay near their place.
+// TestEqualDots has more equal runs than there is room for. Their dots stay near their place,
+// and those of more than twelve runs are smaller.
 func TestEqualDots(t *testing.T) {
-	c := &Chart{Width: 400, Height: 220}
-	m := Mean{X: 1, Y: 5, Each: slices.Repeat([]float64{5}, 1000)}
-	c.Lines = []Line{{Means: []Mean{m}}}
-	p := c.plane()
-	p.dots(0, 200, m)
-	least := math.Inf(1)
-	most := math.Inf(-1)
-	for _, dot := range p.taken {
-		least = min(least, dot.left)
-		most = max(most, dot.right)
-	}
-	if len(p.taken) != 1000 || least < 180 || most > 220 || most-least < 26 {
-		t.Errorf("%d dots lie between %v and %v", len(p.taken), least, most)
+	for runs, half := range map[int]float64{12: 18, 1000: 7.2} {
+		c := &Chart{Width: 400, Height: 220}
+		c.Lines = []Line{{Means: []Mean{{X: 1, Y: 5, Each: slices.Repeat([]float64{5}, runs)}}}}
+		p := c.plane()
+		p.dots(0, 200, c.Lines[0].Means[0])
+		least := math.Inf(1)
+		most := math.Inf(-1)
+		for _, dot := range p.taken {
+			least = min(least, dot.left)
+			most = max(most, dot.right)
+		}
+		if len(p.taken) != runs || math.Abs(least-200+half) > 1e-9 || math.Abs(most-200-half) > 1e-9 {
+			t.Errorf("%d of %d dots lie between %v and %v", len(p.taken), runs, least, most)
+		}
 	}
 }
 

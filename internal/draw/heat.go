@@ -17,7 +17,11 @@ const colors = 126 // in a palette, besides the transparent one
 
 // Viridis is the palette of heat maps. It runs through nine colors of Matplotlib's map of
 // this name, which grows lighter evenly and which color-blind readers can read.
-var Viridis = palette(0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c, 0x28ae80, 0x5ec962, 0xaddc30, 0xfde725)
+var Viridis = palette(
+	0x440154, 0x472d7b, 0x3b528b,
+	0x2c728e, 0x21918c, 0x28ae80,
+	0x5ec962, 0xaddc30, 0xfde725,
+)
 
 // Plasma is the palette of points in time. Its colors are from Matplotlib's map of this
 // name, and all of them show on light and on dark paper.
@@ -59,6 +63,7 @@ func ScaleOf(lists ...[]float32) (s Scale) {
 	s.High = float64(slices.Max(all))
 	if s.High > s.Low {
 		step := roundUp((s.High - s.Low) / 4)
+		// A number that is round but for rounding errors stays where it is.
 		s.Low = step * math.Floor(s.Low/step+1e-9)
 		s.High = step * math.Ceil(s.High/step-1e-9)
 	}
@@ -84,8 +89,9 @@ func (d *Drawing) Image(m *image.Paletted, x, y, width, height float64) {
 	if err := encoder.Encode(&b, m); err != nil {
 		panic(err) // an image without pixels, which nobody draws
 	}
-	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" preserveAspectRatio="none" `, x, y, width, height)
-	d.Add(`href="data:image/png;base64,%s"/>`, base64.StdEncoding.EncodeToString(b.Bytes()))
+	pixels := base64.StdEncoding.EncodeToString(b.Bytes())
+	d.Add(`<image class="pixels" x="%v" y="%v" width="%v" height="%v" `, x, y, width, height)
+	d.Add(`preserveAspectRatio="none" href="data:image/png;base64,%s"/>`, pixels)
 }
 
 // Heights of a color bar.
@@ -98,7 +104,7 @@ const (
 // ends and their unit.
 func (d *Drawing) Bar(s Scale, palette color.Palette, unit string, x, y, width float64) {
 	const pieces = 42
-	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil)
+	m := image.NewPaletted(image.Rect(0, 0, pieces, 1), nil) // its palette is the pieces' colors
 	for i := range pieces {
 		at := s.Low + (s.High-s.Low)*float64(i)/(pieces-1)
 		m.Palette = append(m.Palette, palette[s.Color(at)])

@@ -53,7 +53,9 @@ func (c *Chart) fewestMeansFirst() (order []int) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return len(c.Lines[a].Means) - len(c.Lines[b].Means) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return len(c.Lines[a].Means) - len(c.Lines[b].Means)
+	})
 	return order
 }
 
@@ -79,21 +81,24 @@ const (
 	sample     = 12 // the width of the mark before a name
 )
 
-// writeName writes the name of line l where its [plane.cost] is least. If l does not pass beside the
-// name, a thin leader joins the two.
+// writeName writes the name of line l where its [plane.cost] is least. Of equal places it takes
+// the one nearest to the line's right end. If l does not pass beside the name, a thin leader
+// joins the two.
 func (p *plane) writeName(l Line, shift float64) {
 	width := textWidth(l.Name) + sample + 4
 	var best box
 	var start point
 	least := math.Inf(1)
 	for _, distance := range []float64{6, 10, 15, 20, 30, 40, 50, 60} {
-		if distance >= least {
+		if distance >= least { // no cost is below its distance
 			break
 		}
 		for _, anchor := range slices.Backward(p.along(l.Means, shift)) {
-			for _, at := range around(anchor, width, distance) {
+			for _, at := range nameBoxes(anchor, width, distance) {
 				if cost := p.cost(at, anchor, distance); cost < least {
-					best, start, least = at, anchor, cost
+					least = cost
+					best = at
+					start = anchor
 				}
 			}
 		}
@@ -106,7 +111,8 @@ func (p *plane) writeName(l Line, shift float64) {
 		p.Add(`<path class="leader" d="M%v %vL%v %v"/>`, start.x, start.y, end.x, end.y)
 	}
 	p.sample(l, point{best.left, best.top + nameHeight/2})
-	p.Add(`<text class="ink halo" x="%v" y="%v">%s</text>`, best.left+sample+2, best.bottom-3, l.Name)
+	textLeft := best.left + sample + 2
+	p.Add(`<text class="ink halo" x="%v" y="%v">%s</text>`, textLeft, best.bottom-3, l.Name)
 }
 
 // sample draws a sample of line l, left of its name.
@@ -122,9 +128,9 @@ func (p *plane) sample(l Line, at point) {
 	}
 }
 
-// around returns boxes for a name at a distance from a point: right of it, below and
+// nameBoxes returns boxes for a name at a distance from a point: right of it, below and
 // above it, and left of it.
-func around(a point, width, distance float64) (all []box) {
+func nameBoxes(a point, width, distance float64) (all []box) {
 	const half = nameHeight / 2
 	right := a.x + distance
 	middle := a.x - float64(width/2)
@@ -144,8 +150,9 @@ func around(a point, width, distance float64) (all []box) {
 // line being drawn. It counts what the name covers, whether another line is near it, and
 // whether another line crosses the way to the anchor.
 func (p *plane) cost(at box, anchor point, distance float64) float64 {
-	within := at.left >= p.left && at.right <= p.Width && at.top >= p.top && at.bottom <= p.bottom
-	if !within {
+	withinWidth := at.left >= p.left && at.right <= p.Width
+	withinHeight := at.top >= p.top && at.bottom <= p.bottom
+	if !withinWidth || !withinHeight {
 		return math.Inf(1)
 	}
 	cost := distance

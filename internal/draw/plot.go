@@ -76,43 +76,38 @@ type Point struct{ X, Y float64 }
 // are below the plot, where the legend covers nothing.
 func (p *Plot) Draw() *Drawing {
 	const top, right = 26, 6
-	at := p.plane()
-	columns := ticks(at.x0, at.x1)
-	rows := ticks(at.y0, at.y1)
-	left := widest(rows) + 12
-	at.box = box{left: left, top: top, right: left + p.Width, bottom: top + p.Height}
-	at.Width = at.right + right + float64(widest(columns)/2)
+	area := p.plane()
+	columns := ticks(area.x0, area.x1)
+	rows := ticks(area.y0, area.y1)
+	left := widest(rows) + 12 // room for the rows' numbers
+	area.box = box{left: left, top: top, right: left + p.Width, bottom: top + p.Height}
+	area.Width = area.right + right + float64(widest(columns)/2)
 
-	at.Text(0, TextSize, "start", "ink", p.Y.title())
-	at.axes(rows, unnamed(columns))
-	at.Text(at.right, at.bottom+33, "end", "ink", p.X.title())
+	area.Text(0, TextSize, "start", "ink", p.Y.title())
+	area.axes(rows, unnamed(columns))
+	area.Text(area.right, area.bottom+33, "end", "ink", p.X.title())
 	for i, s := range p.Series {
-		s.draw(at, i)
+		s.draw(area, i)
 	}
-	at.Height = p.legend(at.Drawing, at.bottom+42)
-	return at.Drawing
+	area.Height = p.legend(area.Drawing, area.bottom+42)
+	return area.Drawing
 }
 
 // plane returns the plane of the plot, with axes that reach to all points.
 func (p *Plot) plane() *plane {
-	at := &plane{Drawing: &Drawing{Title: p.Title}}
-	at.x0, at.x1 = p.X.Low, p.X.High
-	at.y0, at.y1 = p.Y.Low, p.Y.High
+	area := newPlane(p.Title, p.X, p.Y)
 	for _, s := range p.Series {
 		for _, q := range s.Points {
-			at.x0 = min(at.x0, q.X)
-			at.x1 = max(at.x1, q.X)
-			at.y0 = min(at.y0, q.Y)
-			at.y1 = max(at.y1, q.Y)
+			area.widen(q.X, q.Y)
 		}
 	}
-	if at.x0 == at.x1 {
-		at.x1++
+	if area.x0 == area.x1 {
+		area.x1++
 	}
-	if at.y0 == at.y1 {
-		at.y1++
+	if area.y0 == area.y1 {
+		area.y1++
 	}
-	return at
+	return area
 }
 
 func (a Axis) title() string {
@@ -132,21 +127,21 @@ func widest(numbers []float64) (w float64) {
 const mostDots = 40 // a series with more points is drawn without dots
 
 // draw draws the line and the dots of the i-th series.
-func (s Series) draw(at *plane, i int) {
+func (s Series) draw(area *plane, i int) {
 	points := func(k int) (x, y float64) {
-		here := at.at(s.Points[k].X, s.Points[k].Y)
+		here := area.at(s.Points[k].X, s.Points[k].Y)
 		return here.x, here.y
 	}
 	n := len(s.Points)
 	if n > 1 {
-		at.Add(`<path class="line s%d" d="%s"/>`, i%seriesTones, Polyline(n, points))
+		area.Add(`<path class="line s%d" d="%s"/>`, i%seriesTones, Polyline(n, points))
 	}
 	if n > mostDots {
 		return
 	}
 	for k := range n {
 		x, y := points(k)
-		at.Dot(i, x, y, false)
+		area.Dot(i, x, y, false)
 	}
 }
 

@@ -28,12 +28,13 @@ type Drawing struct {
 	Title         string // says what it shows to readers who do not see it
 	Width, Height float64
 	Style         string  // CSS in addition to [Style]
-	Zoom          float64 // enlarges [Drawing.File]; 0 stands for 2 if the drawing is small, else for 1
+	Zoom          float64 // enlarges [Drawing.File]; 0: by 2 if the drawing is small, else by 1
 	body          strings.Builder
 }
 
-// Add appends SVG, whose format has the verbs of package fmt. A float64 is written with two decimals at
-// most, a color as #rrggbb, and a string is escaped. Text that is SVG already is passed as template.HTML.
+// Add appends SVG, whose format has the verbs of package fmt. A float64 is written with two
+// decimals at most, a color as #rrggbb, and a string is escaped. Text that is SVG already is
+// passed as template.HTML.
 func (d *Drawing) Add(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
@@ -76,8 +77,9 @@ func (d *Drawing) Place(other *Drawing, x, y float64) {
 // Inline returns the drawing for a page whose CSS has [Style].
 func (d *Drawing) Inline() template.HTML {
 	var svg Drawing
-	svg.Add(`<svg viewBox="0 0 %[1]v %[2]v" width="%[1]v" height="%[2]v" role="img" aria-label="%[3]s">`+
-		`<style>%[4]s</style>%[5]s</svg>`, d.Width, d.Height, d.Title, template.HTML(d.Style), d.svg())
+	svg.Add(`<svg viewBox="0 0 %[1]v %[2]v" width="%[1]v" height="%[2]v" role="img" `, d.Width, d.Height)
+	svg.Add(`aria-label="%s">`, d.Title)
+	svg.Add(`<style>%s</style>%s</svg>`, template.HTML(d.Style), d.svg())
 	return svg.svg()
 }
 
@@ -87,21 +89,19 @@ func (d *Drawing) File() []byte {
 	width := d.Width + 2*margin
 	height := d.Height + 2*margin
 	scale := d.Zoom
-	switch {
-	case scale == 0 && width < 500:
-		scale = 2
-	case scale == 0:
+	if scale == 0 {
 		scale = 1
+		if width < 500 {
+			scale = 2
+		}
 	}
 	var svg Drawing
-	svg.Add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]v -%[1]v %[2]v %[3]v"
- width="%[4]v" height="%[5]v" role="img">
-<title>%[6]s</title>
-<style>%[7]s</style>
-<rect class="paper" x="-%[1]v" y="-%[1]v" width="100%%" height="100%%"/>
-%[8]s
-</svg>
-`, margin, width, height, scale*width, scale*height, d.Title, template.HTML(Style+d.Style), d.svg())
+	svg.Add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-%[1]v -%[1]v %v %v"
+ width="%v" height="%v" role="img">
+`, margin, width, height, scale*width, scale*height)
+	svg.Add("<title>%s</title>\n<style>%s</style>\n", d.Title, template.HTML(Style+d.Style))
+	svg.Add(`<rect class="paper" x="-%[1]v" y="-%[1]v" width="100%%" height="100%%"/>`, margin)
+	svg.Add("\n%s\n</svg>\n", d.svg())
 	return []byte(svg.svg())
 }
 
@@ -123,7 +123,12 @@ func (d *Drawing) Dot(i int, x, y float64, hollow bool) {
 	if hollow {
 		class = "hollow s"
 	}
-	shapes := [...]template.HTML{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "m-2.75-2.75h5.5v5.5h-5.5z",
-		"m0-4l3.6 6.2h-7.2z", "m0-4l4 4-4 4-4-4z", "m0 4l3.6-6.2h-7.2z"}
+	shapes := [...]template.HTML{
+		"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", // a disc
+		"m-2.75-2.75h5.5v5.5h-5.5z",          // a square
+		"m0-4l3.6 6.2h-7.2z",                 // a triangle
+		"m0-4l4 4-4 4-4-4z",                  // a diamond
+		"m0 4l3.6-6.2h-7.2z",                 // a triangle on its tip
+	}
 	d.Add(`<path class="%s%d" d="M%v %v%s"/>`, class, i%seriesTones, x, y, shapes[i%len(shapes)])
 }

@@ -25,7 +25,8 @@ func (r *Report) Figures() (figures []Figure) {
 	for _, f := range paper.Figures() {
 		var charts []*draw.Chart
 		for _, p := range f.Panels {
-			if p.Title != "" { // figure4 draws Figure 4, and Figure 5 is not drawn
+			// Figure 4 has no title here, because figure4 draws it, and Figure 5 is not drawn.
+			if p.Title != "" {
 				charts = append(charts, r.panel(p)...)
 			}
 		}
@@ -56,6 +57,7 @@ var (
 		"Crosses, broken lines: the paper, mean of 12 seeds ± one standard deviation.",
 		"Other marks: our runs, one for each seed. Their line joins the means.",
 		"A hollow mark with an arrow: a run that is not solved within so many steps.",
+		"Small marks: so many runs that large ones would cover each other.",
 	}
 	figure2Notes = []string{
 		"Dotted: the paper’s VDS if an index of its figure is 2500 steps, not 1000.",
@@ -84,19 +86,14 @@ func (r *Report) panel(p paper.Panel) []*draw.Chart {
 		Width:  470,
 		Height: 215,
 	}
-	for i, place := range chart.Places {
-		if i == 0 {
-			chart.X.Low = place.X - margin
-		}
-		chart.X.High = place.X + margin
-	}
+	chart.X.Low = chart.Places[0].X - margin
+	chart.X.High = chart.Places[len(chart.Places)-1].X + margin
 	found := false
 	var sets []string
 	for i, m := range p.Lines {
 		theirs := theirLine(p, m, i)
 		set := r.set(p, i)
 		mine := r.ourLine(set, m, p, i)
-		found = found || len(mine.Means) > 0 && (i > 0 || p.Name[0] == '2')
 		chart.Lines = append(chart.Lines, theirs)
 		if m.Name == paper.VDS.Name {
 			chart.Lines = append(chart.Lines, otherIndex(theirs))
@@ -104,38 +101,45 @@ func (r *Report) panel(p paper.Panel) []*draw.Chart {
 		if len(mine.Means) > 0 {
 			chart.Lines = append(chart.Lines, mine)
 			sets = append(sets, fmt.Sprintf("%s with set %s", m.Name, set))
+			found = found || i > 0 || ofFigure2(p)
 		}
 	}
 	if !found {
 		return nil
 	}
 	chart.Note = "Ours: " + strings.Join(sets, ", ") + "."
-	if set := r.set(p, 0); len(sets) > 1 && set == r.set(p, 1) {
-		chart.Note = "Ours: all with set " + set + "."
+	if len(sets) > 1 && !ofFigure2(p) {
+		chart.Note = "Ours: all with set " + r.set(p, 0) + "."
 	}
 	return []*draw.Chart{&chart}
 }
+
+func ofFigure2(p paper.Panel) bool { return p.Name[0] == '2' }
 
 // set returns the parameter set of our runs of a panel's i-th method. Figures other than 2 have
 // one set for all methods: the first with which a method other than QTA has runs on the panel's
 // mazes.
 func (r *Report) set(p paper.Panel, i int) string {
-	switch {
-	case p.Name[0] != '2':
+	hasRuns := func(set string, m paper.Method) bool {
+		return len(r.ourLine(set, m, p, 0).Means) > 0
+	}
+	if !ofFigure2(p) {
 		for _, m := range p.Lines[1:] {
 			for _, set := range []string{r.SettingOf(m), Full, Quick} {
-				if len(r.ourLine(set, m, p, 0).Means) > 0 {
+				if hasRuns(set, m) {
 					return set
 				}
 			}
 		}
 		return Quick
+	}
+	switch {
 	case i > 0:
 		return r.SettingOf(p.Lines[i])
-	case len(r.ourLine(Full, paper.QTA, p, 0).Means) == 0:
-		return Quick
+	case hasRuns(Full, paper.QTA):
+		return Full
 	}
-	return Full
+	return Quick
 }
 
 // mazesOf returns the mazes of a panel.
@@ -176,9 +180,14 @@ func theirLine(p paper.Panel, m paper.Method, tone int) draw.Line {
 	line := draw.Line{Name: "paper’s " + m.Name, Tone: tone, Theirs: true}
 	for _, q := range paper.Points() {
 		if q.Panel == p.Name && q.Method == m.Name {
-			mean, deviation := q.Mean/1000, q.Deviation/1000
-			line.Means = append(line.Means,
-				draw.Mean{X: float64(q.Length), Y: mean, Low: mean - deviation, High: mean + deviation})
+			mean := q.Mean / 1000
+			deviation := q.Deviation / 1000
+			line.Means = append(line.Means, draw.Mean{
+				X:    float64(q.Length),
+				Y:    mean,
+				Low:  mean - deviation,
+				High: mean + deviation,
+			})
 		}
 	}
 	return line
@@ -208,14 +217,16 @@ func (r *Report) figure4(p paper.Panel) (charts []*draw.Chart, caption string) {
 	charts = append(charts, successChart("no noise", paper.QTA, quiet))
 	for _, m := range noises {
 		for _, noise := range r.Beside(g, m.Name) {
-			if noisy := noise.Which(wentOn); shareVersion(noisy, quiet) {
+			noisy := noise.Which(wentOn)
+			if shareVersion(noisy, quiet) {
 				charts = append(charts, successChart(m.Name, m, noisy))
 				break
 			}
 		}
 	}
 	charts[len(charts)-1].Note = fmt.Sprintf("Ours: %s with set %s.", g.Maze, g.Setting)
-	caption = fmt.Sprintf("Figure 4. The paper does not name its maze; these runs are on %s with %s.", g.Maze, g.Setting)
+	caption = fmt.Sprintf("Figure 4. The paper does not name its maze; "+
+		"these runs are on %s with %s.", g.Maze, g.Setting)
 	return charts, caption
 }
 
@@ -240,8 +251,12 @@ func successChart(name string, m paper.Method, runs []*lab.Record) *draw.Chart {
 	for _, q := range paper.Success(m) {
 		theirs.Means = append(theirs.Means, draw.Mean{X: q[0] / 1000, Y: q[1]})
 	}
-	versions := strings.Join(distinct(runs, func(run *lab.Record) string { return run.Run.Version }), " and ")
-	ours := draw.Line{Name: fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), versions), Means: success(runs)}
+	versionOf := func(run *lab.Record) string { return run.Run.Version }
+	versions := strings.Join(distinct(runs, versionOf), " and ")
+	ours := draw.Line{
+		Name:  fmt.Sprintf("ours, %s of %s", words.Count(len(runs), "run"), versions),
+		Means: success(runs),
+	}
 	for _, run := range runs {
 		ours.Threads = append(ours.Threads, success([]*lab.Record{run}))
 	}
