@@ -27,7 +27,9 @@ func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (ru
 		r.Program = lab.Program{Revision: "c0ffee", Go: "go1.26"}
 		r.Machine = lab.Machine{OS: "linux", Arch: "amd64", Kernel: "AVX2", Threads: 1}
 		r.State = lab.Finished
-		r.Outcome = lab.Outcome{Steps: 1000 * len(ys), SolvedAt: r.Curve.FirstAt(1), FoundAt: 700}
+		r.Outcome.Steps = 1000 * len(ys)
+		r.Outcome.SolvedAt = r.Curve.FirstAt(1)
+		r.Outcome.FoundAt = 700
 		if r.Outcome.SolvedAt > 0 {
 			r.State = lab.Solved
 			r.Limits.Steps += 100_000 // a solved run ends before its budget
@@ -42,7 +44,7 @@ func Curves(p qta.Params, m paper.Method, maze string, success ...[]float64) (ru
 func Steps(p qta.Params, m paper.Method, maze string, thousands ...int) []*lab.Record {
 	var all [][]float64
 	for _, n := range thousands {
-		y := make([]float64, max(n, -n))
+		y := make([]float64, max(n, -n)) // the number without its sign
 		if n > 0 {
 			y[n-1] = 1
 		}
@@ -67,7 +69,10 @@ func Groups(text string) (runs [][]*lab.Record) {
 	}
 	for group := range strings.SplitSeq(text, ", ") {
 		words := strings.Fields(group)
-		k := slices.IndexFunc(words[1:], func(word string) bool { return !strings.Contains(word, "=") }) + 1
+		k := 1 // the index of the method, after the set and its changes
+		for strings.Contains(words[k], "=") {
+			k++
+		}
 		method, known := methods[words[k]]
 		if !known {
 			panic("no such method: " + group)
@@ -86,7 +91,8 @@ func Groups(text string) (runs [][]*lab.Record) {
 // set returns the parameter set with a name.
 func set(name string) qta.Params {
 	presets := qta.Presets()
-	return presets[slices.IndexFunc(presets, func(p qta.Preset) bool { return p.Name == name })].Params
+	i := slices.IndexFunc(presets, func(p qta.Preset) bool { return p.Name == name })
+	return presets[i].Params
 }
 
 // On makes up runs that went on to the end of their budgets, solved or not. A budget is
@@ -95,7 +101,8 @@ func set(name string) qta.Params {
 func On(m paper.Method, maze string, success ...[]float64) []*lab.Record {
 	runs := Curves(qta.Quick(), m, maze, success...)
 	for i, r := range runs {
-		r.State, r.Limits = lab.Finished, lab.Limits{Steps: 1000 * len(success[i]), Stop: lab.StopNever}
+		r.State = lab.Finished
+		r.Limits = lab.Limits{Steps: 1000 * len(success[i]), Stop: lab.StopNever}
 		r.Run.Code = "fused " + m.Name
 	}
 	return runs

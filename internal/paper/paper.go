@@ -52,7 +52,13 @@ func Methods() []Method {
 // Own returns the name of the parameter set that only this method has, or "". The paper
 // runs MEGA and VDS with hyperparameters of their authors.
 func (m Method) Own() string {
-	return map[string]string{MEGA.Name: "mega", VDS.Name: "vds"}[m.Name]
+	switch m.Name {
+	case MEGA.Name:
+		return "mega"
+	case VDS.Name:
+		return "vds"
+	}
+	return ""
 }
 
 // A Figure is a figure of the paper.
@@ -91,9 +97,10 @@ func Figures() []Figure {
 	return []Figure{
 		{
 			Number: "2",
-			About:  "QTA, MEGA and VDS. HER solves no maze, says the text: add lines with -set Curriculum=her to see.",
-			Stop:   "solved",
-			Seeds:  Seeds,
+			About: "QTA, MEGA and VDS. HER solves no maze, says the text: " +
+				"add lines with -set Curriculum=her to see.",
+			Stop:  "solved",
+			Seeds: Seeds,
 			Panels: []Panel{
 				{Name: "2L", Title: "Figure 2, left: M-mazes", Mazes: rooms, Lines: curricula},
 				{Name: "2R", Title: "Figure 2, right: square-wave mazes", Mazes: waves, Lines: curricula},
@@ -105,16 +112,21 @@ func Figures() []Figure {
 			Stop:   "solved",
 			Seeds:  Seeds,
 			Panels: []Panel{
-				{Name: "3L", Title: "Figure 3, left: replay by uncertainty", Mazes: rooms, Lines: []Method{QTA, PER}},
-				{Name: "3R", Title: "Figure 3, right: replay by TD error", Mazes: even, Lines: []Method{QTA, TD}},
+				{Name: "3L", Title: "Figure 3, left: replay by uncertainty", Mazes: rooms,
+					Lines: []Method{QTA, PER}},
+				{Name: "3R", Title: "Figure 3, right: replay by TD error", Mazes: even,
+					Lines: []Method{QTA, TD}},
 			},
 		},
 		{
 			Number: "4",
-			About:  "noise on the uncertainty. The paper does not name the maze; " + noiseMaze + " is a reading.",
-			Stop:   "never",
-			Seeds:  Seeds,
-			Panels: []Panel{{Name: "4", Mazes: []string{noiseMaze}, Lines: []Method{QTA, Noise1, Noise3, Noise5}}},
+			About: "noise on the uncertainty. The paper does not name the maze; " +
+				noiseMaze + " is a reading.",
+			Stop:  "never",
+			Seeds: Seeds,
+			Panels: []Panel{
+				{Name: "4", Mazes: []string{noiseMaze}, Lines: []Method{QTA, Noise1, Noise3, Noise5}},
+			},
 		},
 		{
 			Number: "5",
@@ -125,12 +137,15 @@ func Figures() []Figure {
 		},
 		{
 			Number: "6",
-			About:  "estimates of uncertainty: disagreement of Q-values, bootstrapped Q-networks, deep ensembles",
-			Stop:   "solved",
-			Seeds:  Seeds,
+			About: "estimates of uncertainty: disagreement of Q-values, " +
+				"bootstrapped Q-networks, deep ensembles",
+			Stop:  "solved",
+			Seeds: Seeds,
 			Panels: []Panel{
-				{Name: "6L", Title: "Figure 6, left: disagreement of Q-values", Mazes: rooms, Lines: []Method{QTA, Q}},
-				{Name: "6R", Title: "Figure 6, right: critic ensembles", Mazes: rooms, Lines: []Method{QTA, Bootstrap, Ensemble}},
+				{Name: "6L", Title: "Figure 6, left: disagreement of Q-values", Mazes: rooms,
+					Lines: []Method{QTA, Q}},
+				{Name: "6R", Title: "Figure 6, right: critic ensembles", Mazes: rooms,
+					Lines: []Method{QTA, Bootstrap, Ensemble}},
 			},
 		},
 	}
@@ -187,14 +202,16 @@ var Points = sync.OnceValue(func() []Point {
 	lengths := map[string]int{}
 	var points []Point
 	for _, row := range rows(figuresCSV) {
-		if m, err := qta.NewMaze(row[2]); lengths[row[2]] == 0 && err == nil {
-			lengths[row[2]] = m.PathLength()
+		maze := row[2]
+		if lengths[maze] == 0 {
+			m, _ := qta.NewMaze(maze)
+			lengths[maze] = m.PathLength()
 		}
 		p := Point{
 			Panel:     row[0],
 			Method:    row[1],
-			Maze:      row[2],
-			Length:    lengths[row[2]],
+			Maze:      maze,
+			Length:    lengths[maze],
 			Mean:      1000 * number(row[4]),
 			Deviation: 1000 * number(row[5]),
 		}
@@ -220,8 +237,10 @@ func number(text string) float64 {
 // Success returns a method's curve in Figure 4: environment steps and the mean
 // success of the evaluations there.
 func Success(m Method) (curve [][2]float64) {
-	series := map[string]string{QTA.Name: "sigma=0", Noise1.Name: "sigma=0.01", Noise3.Name: "sigma=0.03",
-		Noise5.Name: "sigma=0.05"}[m.Name]
+	series := strings.Replace(m.Name, "noise ", "sigma=", 1) // as the file names it
+	if m.Name == QTA.Name {
+		series = "sigma=0"
+	}
 	for _, row := range rows(figure4CSV) {
 		if row[1] == series {
 			curve = append(curve, [2]float64{1000 * number(row[2]), number(row[3])})

@@ -40,7 +40,7 @@ type Place struct {
 	Setting, Method, Maze string
 	Family                string // "x5" or "U5" in the paper's mazes, from the maze's name
 	Length                int    // path length of the maze; 0 if it is unknown
-	Code                  string // names what the runs' program computes; only runs of one code share a mean
+	Code                  string // of what the program computes; only runs of one code share a mean
 }
 
 // A Group holds the runs of a place.
@@ -73,7 +73,8 @@ func New(c *lab.Collection) *Report {
 			groups[at] = g
 		}
 		if i := slices.IndexFunc(g.All, run.Same); i >= 0 {
-			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: "this run is also in " + g.All[i].Path})
+			why := "this run is also in " + g.All[i].Path
+			r.Skipped = append(r.Skipped, lab.Skip{Path: run.Path, Why: why})
 		} else {
 			g.All = append(g.All, run)
 		}
@@ -124,7 +125,7 @@ func (r *Report) All() []*Group { return slices.Concat(r.Groups, r.Older) }
 
 // The type places finds the place of each run.
 type places struct {
-	found   map[string]Place             // by the run's identity, because finding a place takes time
+	found   map[string]Place             // by the run's identity, as finding a place takes time
 	answers map[string][]lab.Fingerprint // by name: one for each different environment of this name
 }
 
@@ -136,7 +137,8 @@ func newPlaces() places {
 // places get different names.
 func (p places) of(id lab.Identity) Place {
 	answers := id.Fingerprint
-	id.Seed, id.Fingerprint = 0, nil
+	id.Seed = 0 // runs that differ only in seed and fingerprint are found once
+	id.Fingerprint = nil
 	key := fmt.Sprint(id)
 	at, known := p.found[key]
 	if !known {
@@ -155,7 +157,7 @@ func (p places) environment(name string, answers lab.Fingerprint) int {
 	known := p.answers[name]
 	for i, before := range known {
 		if before.Difference(answers) == "" {
-			if len(before) == 0 {
+			if len(before) == 0 { // they were unknown
 				known[i] = answers
 			}
 			return i
@@ -182,17 +184,21 @@ func placeOf(id lab.Identity) Place {
 		at.Setting += ", a curriculum of its user"
 	}
 	if id.EvalEvery != 1000 || id.Rollouts != lab.Rollouts {
-		at.Setting += fmt.Sprintf(", %s every %s", words.Count(id.Rollouts, "rollout"), words.Count(id.EvalEvery, "step"))
+		rollouts := words.Count(id.Rollouts, "rollout")
+		steps := words.Count(id.EvalEvery, "step")
+		at.Setting += fmt.Sprintf(", %s every %s", rollouts, steps)
 	}
 	if len(id.Map) == 0 {
-		if _, err := qta.NewMaze(id.Environment); err == nil { // a user's environment with a maze's name
+		_, err := qta.NewMaze(id.Environment)
+		if err == nil { // a user's environment with a maze's name
 			at.Maze += " (no maze)"
 		}
 		return at
 	}
 	at.Length = id.NewMaze().PathLength()
 	if !id.Named() { // so that different maps have different names
-		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(strings.Join(id.Map, "\n"))))
+		text := strings.Join(id.Map, "\n")
+		at.Maze += fmt.Sprintf(" (its own map, %08x)", crc32.ChecksumIEEE([]byte(text)))
 		return at
 	}
 	for _, family := range []string{"x5", "U5"} {
@@ -206,10 +212,13 @@ func placeOf(id lab.Identity) Place {
 // compare orders groups by place. Within one place a group with ended runs comes first. Then
 // the newer version comes first, then the code with more runs.
 func (g *Group) compare(h *Group) int {
+	place := g.Place.compare(h.Place)
+	// Of the next three the larger comes first, so they compare h with g.
 	ended := cmp.Compare(min(h.N(), 1), min(g.N(), 1))
 	newest := version.Compare("go"+h.Version(), "go"+g.Version())
 	most := cmp.Compare(h.N(), g.N())
-	return cmp.Or(g.Place.compare(h.Place), ended, newest, most, strings.Compare(g.Code, h.Code))
+	code := strings.Compare(g.Code, h.Code)
+	return cmp.Or(place, ended, newest, most, code)
 }
 
 // Program names the program that made a run of g.
@@ -246,15 +255,19 @@ func (g *Group) Version() (newest string) {
 // have the order of the presets. The paper's mazes come before others: its M-mazes by length,
 // then its square waves by length.
 func (p Place) compare(q Place) int {
-	setting := cmp.Or(cmp.Compare(presetOf(p.Setting), presetOf(q.Setting)), strings.Compare(p.Setting, q.Setting))
+	preset := cmp.Compare(presetOf(p.Setting), presetOf(q.Setting))
+	setting := strings.Compare(p.Setting, q.Setting)
 	family := strings.Compare(q.Family, p.Family) // "x5", "U5", and "" of other mazes
-	maze := cmp.Or(family, cmp.Compare(p.Length, q.Length), strings.Compare(p.Maze, q.Maze))
-	return cmp.Or(setting, maze, cmp.Compare(methodNumber(p.Method), methodNumber(q.Method)))
+	length := cmp.Compare(p.Length, q.Length)
+	maze := strings.Compare(p.Maze, q.Maze)
+	method := cmp.Compare(methodNumber(p.Method), methodNumber(q.Method))
+	return cmp.Or(preset, setting, family, length, maze, method)
 }
 
 // presetOf returns the index of the preset that a setting is, or that it changes.
 func presetOf(setting string) int {
-	name, _, _ := strings.Cut(strings.ReplaceAll(setting, ",", " "), " ")
+	name, _, _ := strings.Cut(setting, " ")
+	name = strings.TrimSuffix(name, ",")
 	i := slices.IndexFunc(qta.Presets(), func(p qta.Preset) bool { return p.Name == name })
 	if i < 0 {
 		return math.MaxInt
@@ -297,7 +310,7 @@ func untrained(run *lab.Record) bool {
 	p := run.Run.Params
 	steps := run.Outcome.Steps
 	starts := p.LearningStarts
-	if p.Learner == "vds" { // its first update is at the first end of an episode after LearningStarts
+	if p.Learner == "vds" { // it first updates where the first episode after LearningStarts ends
 		steps /= p.Horizon
 		starts /= p.Horizon
 	}
@@ -395,7 +408,7 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 	if g == nil {
 		return nil, nil, nil
 	}
-	for _, q := range r.Beside(g, paper.QTA.Name) { // also of an older version, if the runs with noise are
+	for _, q := range r.Beside(g, paper.QTA.Name) {
 		quiet = q.Which(wentOn)
 		if shareVersion(noisy, quiet) {
 			return g, noisy, quiet
@@ -408,10 +421,7 @@ func (r *Report) Noisy(m paper.Method) (g *Group, noisy, quiet []*lab.Record) {
 // comes first. Their codes may differ from g's, because a code depends on all parameters.
 func (r *Report) Beside(g *Group, method string) (groups []*Group) {
 	for _, other := range r.All() {
-		at := other.Place
-		at.Code = g.Code
-		at.Method = g.Method
-		if at == g.Place && other.Method == method {
+		if other.Setting == g.Setting && other.Maze == g.Maze && other.Method == method {
 			groups = append(groups, other)
 		}
 	}
@@ -420,9 +430,13 @@ func (r *Report) Beside(g *Group, method string) (groups []*Group) {
 
 // shareVersion reports whether some of the runs a and some of the runs b are of one version.
 func shareVersion(a, b []*lab.Record) bool {
-	return slices.ContainsFunc(a, func(x *lab.Record) bool {
-		return slices.ContainsFunc(b, func(y *lab.Record) bool { return x.Run.Version == y.Run.Version })
-	})
+	for _, run := range a {
+		sameVersion := func(other *lab.Record) bool { return other.Run.Version == run.Run.Version }
+		if slices.ContainsFunc(b, sameVersion) {
+			return true
+		}
+	}
+	return false
 }
 
 // Figure5 returns the runs on Figure 5's maze with setting Full that are solved or at the end

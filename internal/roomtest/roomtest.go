@@ -113,12 +113,17 @@ func Look(t *testing.T, page, function string) {
 // Each frame has a width and a color scheme.
 func frames(page, function string) string {
 	var b strings.Builder
-	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // a browser may guess the charset wrong
-	for _, scheme := range []struct{ name, applies string }{{"light", " not all"}, {"dark", " all"}} {
-		inScheme := strings.ReplaceAll(page, "(prefers-color-scheme:dark)", scheme.applies)
+	b.WriteString(`<!DOCTYPE html><meta charset="utf-8"><body>`) // without charset a browser guesses
+	// dark names the media for which a page has its dark colors.
+	schemes := []struct{ name, dark string }{
+		{"light", " not all"},
+		{"dark", " all"},
+	}
+	for _, scheme := range schemes {
+		inScheme := strings.ReplaceAll(page, "(prefers-color-scheme:dark)", scheme.dark)
 		for _, width := range []int{400, 1000, 1400} {
-			fmt.Fprintf(&b, `<iframe title="%s, at %d pixels" width="%[2]d" height="900" srcdoc="%[3]s"></iframe>`,
-				scheme.name, width, html.EscapeString(inScheme))
+			fmt.Fprintf(&b, `<iframe title="%s, at %d pixels" width="%[2]d" height="900" `, scheme.name, width)
+			fmt.Fprintf(&b, `srcdoc="%s"></iframe>`, html.EscapeString(inScheme))
 		}
 	}
 	fmt.Fprintf(&b, "<script>%s\nfunction measure(frame, page) {%s}</script>", measure, function)
@@ -137,9 +142,11 @@ func browse(t *testing.T, page string) (string, error) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "frames.html")
 	Write(t, file, page)
-	cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--user-data-dir="+dir, "--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", "file://"+file)
+	cmd := exec.CommandContext(t.Context(), chromium,
+		"--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-quic",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--user-data-dir="+dir, "--window-size=1500,1000",
+		"--virtual-time-budget=5000", "--dump-dom", "file://"+file)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	return string(out), err

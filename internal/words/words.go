@@ -30,8 +30,12 @@ func BadInput(format string, args ...any) error {
 // or content is wrong. Any other error of the system is the machine's fault,
 // and trying again may succeed.
 func BadFile(err error, format string, args ...any) error {
-	for _, input := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR,
-		syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL} {
+	ofInput := []error{
+		fs.ErrNotExist, fs.ErrExist, fs.ErrPermission,
+		syscall.EROFS, syscall.ENOTDIR, syscall.EISDIR,
+		syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL,
+	}
+	for _, input := range ofInput {
 		if errors.Is(err, input) {
 			return BadInput(format, args...)
 		}
@@ -42,7 +46,11 @@ func BadFile(err error, format string, args ...any) error {
 	return BadInput(format, args...)
 }
 
-const MostText, MostAgent = 64 << 20, 16 << 30 // largest file that is read, in bytes
+// The largest files that are read, in bytes.
+const (
+	MostText  = 64 << 20
+	MostAgent = 16 << 30
+)
 
 // ReadFile reads a regular file of at most so many bytes. Other kinds of file, such as a
 // pipe, may never begin or never end.
