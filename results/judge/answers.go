@@ -22,35 +22,40 @@ func (r evidence) answers(claims []claim) []string {
 // directionsOf says how many of the counted claims hold, which are contradicted, and which
 // verdicts Bonferroni's correction leaves.
 func directionsOf(claims []claim) string {
-	directions := map[string]int{}
+	n := map[string]int{} // claims by direction
 	var not []string
 	for _, c := range claims {
-		directions[c.Direction]++
+		n[c.Direction]++
 		if c.Direction == contradicted {
 			not = append(not, "“"+strings.TrimSuffix(c.Name(), ".")+"”")
 		}
 	}
-	text := fmt.Sprintf("Of the claims in the paper’s section 4, %d are counted. The runs uphold %d, contradict %d, "+
-		"leave %d undecided and do not judge %d.", len(claims), directions[holds], directions[contradicted],
-		directions[undecided], directions[""])
+	text := fmt.Sprintf("Of the claims in the paper’s section 4, %d are counted. ", len(claims))
+	text += fmt.Sprintf("The runs uphold %d, contradict %d, ", n[holds], n[contradicted])
+	text += fmt.Sprintf("leave %d undecided and do not judge %d.", n[undecided], n[""])
 	if not != nil {
 		text += " Contradicted: " + strings.Join(not, "; ") + "."
 	}
 	survivors, judged := surviving(claims)
-	return text + fmt.Sprintf(" Each verdict is at 95 %%. With Bonferroni’s correction for %s, %d of them still hold "+
-		"or are contradicted%s.", words.Count(judged, "judged claim"), len(survivors), listed(survivors)) +
-		" Rows that begin with + are not counted."
+	text += " Each verdict is at 95 %. With Bonferroni’s correction for "
+	text += words.Count(judged, "judged claim")
+	text += fmt.Sprintf(", %d of them still hold or are contradicted", len(survivors))
+	if survivors != nil {
+		text += " (" + strings.Join(survivors, ", ") + ")"
+	}
+	return text + ". Rows that begin with + are not counted."
 }
 
 // sizesOf says how many effects have the paper's size.
 func sizesOf(claims []claim) string {
-	sizes := map[string]int{}
+	n := map[string]int{} // claims by size
 	for _, c := range claims {
-		sizes[c.Size]++
+		n[c.Size]++
 	}
-	return fmt.Sprintf("For %d of these claims the size of an effect is compared with the paper’s. It is compatible "+
-		"with it in %d, smaller in %d, larger in %d and too uncertain to say in %d.",
-		len(claims)-sizes[""], sizes[asPaper], sizes[smaller], sizes[larger], sizes[unknown])
+	const compared = "For %d of these claims the size of an effect is compared with the paper’s. "
+	text := fmt.Sprintf(compared, len(claims)-n[""])
+	text += fmt.Sprintf("It is compatible with it in %d, smaller in %d, ", n[asPaper], n[smaller])
+	return text + fmt.Sprintf("larger in %d and too uncertain to say in %d.", n[larger], n[unknown])
 }
 
 // surviving returns the short names of the claims that still hold or are contradicted after
@@ -70,28 +75,21 @@ func surviving(claims []claim) (names []string, judged int) {
 	return names, judged
 }
 
-// listed returns names in brackets, or "" if there are none.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(names, ", ") + ")"
-}
-
 // reproduces says what QTA solved with the set paper, or else with quick, and how soon.
 func (r evidence) reproduces() string {
 	for _, set := range []string{full, quick} {
-		if groups := r.ofQTA(set); len(groups) > 0 {
-			return r.solved(set, groups)
+		if groups := r.of(paper.QTA, set); len(groups) > 0 {
+			return solved(set, groups)
 		}
 	}
 	return "No run here has the set paper or quick on one of the paper’s mazes, so nothing is judged."
 }
 
-// ofQTA returns the groups of QTA's runs with a set on the paper's mazes.
-func (r evidence) ofQTA(set string) (groups []*report.Group) {
+// of returns the groups of a method's runs with a set on the paper's mazes.
+func (r evidence) of(m paper.Method, set string) (groups []*report.Group) {
 	for _, g := range r.Groups {
-		if g.Setting == set && g.Method == paper.QTA.Name && g.Family != "" && g.N() > 0 {
+		isPlace := g.Setting == set && g.Method == m.Name && g.Family != ""
+		if isPlace && g.N() > 0 {
 			groups = append(groups, g)
 		}
 	}
@@ -100,51 +98,43 @@ func (r evidence) ofQTA(set string) (groups []*report.Group) {
 
 // solved says how many runs of the groups were solved, and how their steps compare with the
 // paper's.
-func (r evidence) solved(set string, groups []*report.Group) string {
-	var programs []string
-	var missed, changed string
-	runs, solved, alone := 0, 0, 0
+func solved(set string, groups []*report.Group) string {
+	var programs, missed []string
+	runs := 0
+	solved := 0
 	for _, g := range groups {
 		programs = append(programs, g.Programs(g.Runs)...)
 		runs += g.N()
 		solved += g.Solved
-		if g.N() == 1 {
-			alone++
-		}
 		if g.Bound() {
-			missed += ", " + g.Maze + tally(g)
-			changed += r.changed(g)
+			missed = append(missed, g.Maze+tally(g))
 		}
 	}
 	slices.Sort(programs)
-	mazes := fmt.Sprintf("%d of the paper’s 17 mazes", len(groups))
-	if len(groups) == 17 {
-		mazes = "the paper’s 17 mazes"
-	}
-	text := fmt.Sprintf("The set %s follows the paper’s text and table except for D3, D26, D29 and D30", set)
+	programs = slices.Compact(programs)
+
+	text := "The set " + set + " follows the paper’s text and table except for D3, D26, D29 and D30"
 	if set == quick {
 		text += ", with smaller batches"
 	}
-	programs = slices.Compact(programs)
 	versions := "version "
 	if len(programs) > 1 {
 		versions = "versions "
 	}
-	text += fmt.Sprintf(". With it (%s) QTA solved %d of %s on %s.",
-		versions+enumerate(programs), solved, words.Count(runs, "run"), mazes)
+	text += ". With it (" + versions + enumerate(programs) + ")"
+	mazes := "the paper’s 17 mazes"
+	if len(groups) < 17 {
+		mazes = fmt.Sprintf("%d of the paper’s 17 mazes", len(groups))
+	}
+	text += fmt.Sprintf(" QTA solved %d of %s on %s.", solved, words.Count(runs, "run"), mazes)
 
-	ratio := headline(groups).show(math.Exp)
-	if missed == "" {
-		text += " It needed " + ratio + " times the paper’s steps, in the geometric mean over these mazes."
+	ratio := headline(groups).show(math.Exp) + " times the paper’s steps, " +
+		"in the geometric mean over these mazes"
+	if missed == nil {
+		text += " It needed " + ratio + "."
 	} else {
-		text += " Not always solved: " + missed[2:] + ". It needed at least " + ratio + " times the paper’s steps, in the " +
-			"geometric mean over these mazes, if an unsolved run counts with its budget."
-	}
-	if alone > 0 {
-		text += fmt.Sprintf(" On %d of them it has a single run.", alone)
-	}
-	if changed != "" {
-		text += " Not counted, as a parameter was changed: " + changed[2:] + "."
+		text += " Not always solved: " + strings.Join(missed, ", ") + "."
+		text += " It needed at least " + ratio + ", if an unsolved run counts with its budget."
 	}
 	return text
 }
@@ -153,7 +143,7 @@ func (r evidence) solved(set string, groups []*report.Group) string {
 func headline(groups []*report.Group) estimate {
 	var terms []term
 	for _, g := range groups {
-		terms = append(terms, term{g, 1 / float64(len(groups)), g.Paper})
+		terms = append(terms, term{Group: g, weight: 1 / float64(len(groups)), theirs: g.Paper})
 	}
 	e := effectOf(terms)
 	return e.ours.minus(e.theirs)
@@ -161,19 +151,7 @@ func headline(groups []*report.Group) estimate {
 
 // tally says how many runs of a group were solved, and within how many steps.
 func tally(g *report.Group) string {
-	return fmt.Sprintf(" (%d of %s in %.0f thousand steps)", g.Solved, words.Count(g.N(), "run"), slices.Max(g.Steps)/1000)
-}
-
-// changed lists the runs on g's maze that have g's setting, but with some parameters changed.
-func (r evidence) changed(g *report.Group) (text string) {
-	for _, other := range r.Groups {
-		change, changed := strings.CutPrefix(other.Setting, g.Setting+" ")
-		if other.Version() != g.Version() {
-			change += " of " + other.Version()
-		}
-		if changed && other.N() > 0 && other.Maze == g.Maze && other.Method == g.Method {
-			text += ", " + g.Maze + " with " + change + tally(other)
-		}
-	}
-	return text
+	runs := words.Count(g.N(), "run")
+	thousands := slices.Max(g.Steps) / 1000
+	return fmt.Sprintf(" (%d of %s in %.0f thousand steps)", g.Solved, runs, thousands)
 }

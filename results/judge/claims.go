@@ -36,7 +36,7 @@ type judgement struct {
 	What        string  // what was measured, or why nothing was
 	Unit        string  // goes after the first number of Paper and Here
 	Paper, Here string  // what was measured, with its interval, in the paper and in these runs
-	Note        string  // if contradicted, what the runs exclude; if undecided, what would decide it
+	Note        string  // what the runs exclude, if contradicted; what would decide it, if undecided
 	Runs        string  // their numbers, methods and mazes
 	On          string  // the mazes to add to the claim's text, or ""
 }
@@ -55,39 +55,57 @@ const (
 
 // The function counted returns a claim that is counted. The function other returns a claim that
 // is not counted.
-func counted(short, text string, j judgement) claim { return claim{short, text, true, j} }
-func other(text string, j judgement) claim          { return claim{"", text, false, j} }
+func counted(short, text string, j judgement) claim {
+	return claim{Short: short, Text: text, Counted: true, judgement: j}
+}
+
+func other(text string, j judgement) claim { return claim{Text: text, judgement: j} }
 
 // claims judges all claims.
 func (r evidence) claims() []claim {
+	_, _, withLongIndex := r.compare(paper.VDS, more, 2500, math.MaxInt)
 	claims := []claim{
 		other("HER reaches the goal in no maze.", r.never(paper.HER)),
-		counted("MEGA", "QTA needs significantly fewer steps than MEGA.", r.fewer(paper.MEGA, 1, 1000)),
-		counted("MEGA’s approach", "MEGA approaches QTA as the horizon grows.", r.trend(paper.MEGA, -1)),
-		counted("VDS", "QTA needs fewer steps than VDS (if an index of the paper’s figure stands for 1000 steps).", r.fewer(paper.VDS, 1, 1000)),
-		other("The same, if an index stands for 2500 steps.", r.fewer(paper.VDS, 1, 2500)),
+		counted("MEGA", "QTA needs significantly fewer steps than MEGA.",
+			r.needs(more, paper.MEGA)),
+		counted("MEGA’s approach", "MEGA approaches QTA as the horizon grows.",
+			r.trend(paper.MEGA, falls)),
+		counted("VDS", "QTA needs fewer steps than VDS (if an index of the paper’s figure stands for 1000 steps).",
+			r.needs(more, paper.VDS)),
+		other("The same, if an index stands for 2500 steps.", withLongIndex),
 		other("VDS is competitive at first.", r.competitive(paper.VDS)),
-		counted("VDS’s growth", "VDS becomes less sample efficient with longer mazes.", r.trend(paper.VDS, 1)),
+		counted("VDS’s growth", "VDS becomes less sample efficient with longer mazes.",
+			r.trend(paper.VDS, grows)),
 		counted("VDS’s failures", "VDS fails to solve many environments.",
 			judgement{What: "it would take five mazes, and a rule for what is many"}),
 		counted("waves", "QTA scales more poorly on square waves.", r.waves(math.MaxInt)),
 		other("The same, with M-mazes as long as square waves, of 9 to 25 cells.", r.waves(25)),
 		other("All algorithms perform much worse on square waves.", r.worse()),
-		counted("PER", "Prioritizing by uncertainty accelerates learning.", r.fewer(paper.PER, -1, 1000)),
-		counted("PER’s growth", "It does so especially in longer mazes.", r.trend(paper.PER, -1)),
-		counted("TD-PER", "Prioritizing by TD error offers no significant benefit.", r.none(paper.TD, paper.PER, "3L")),
-		counted("noise 0.01", "Performance suffers with noise 0.01 on the uncertainty.", r.suffers(paper.Noise1)),
-		counted("noise 0.03", "Performance suffers with noise 0.03 on the uncertainty.", r.suffers(paper.Noise3)),
-		counted("noise 0.05", "Performance suffers with noise 0.05 on the uncertainty.", r.suffers(paper.Noise5)),
+		counted("PER", "Prioritizing by uncertainty accelerates learning.",
+			r.needs(fewer, paper.PER)),
+		counted("PER’s growth", "It does so especially in longer mazes.",
+			r.trend(paper.PER, falls)),
+		counted("TD-PER", "Prioritizing by TD error offers no significant benefit.",
+			r.none(paper.TD, paper.PER, "3L")),
+		counted("noise 0.01", "Performance suffers with noise 0.01 on the uncertainty.",
+			r.suffers(paper.Noise1)),
+		counted("noise 0.03", "Performance suffers with noise 0.03 on the uncertainty.",
+			r.suffers(paper.Noise3)),
+		counted("noise 0.05", "Performance suffers with noise 0.05 on the uncertainty.",
+			r.suffers(paper.Noise5)),
 		counted("collapse", "It collapses with noise of 0.05.", r.collapses(paper.Noise5)),
 	}
 	claims = append(claims, r.figure5()...)
 	return append(claims,
-		counted("Q-values", "Disagreement of Q-values is a worse estimator than PUN.", r.fewer(paper.Q, 1, 1000)),
-		counted("bootstrapped critics", "PUN is better than bootstrapped Q-networks (our bootstrapped critics lack Equation 1's minimum, R110).",
-			r.fewer(paper.Bootstrap, 1, 1000)),
-		counted("ensembles", "PUN is better than deep ensembles (ours lack it too).", r.fewer(paper.Ensemble, 1, 1000)),
-		other("The prediction is agnostic to the goal that the critics get in Equation 5.", r.agnostic()),
+		counted("Q-values", "Disagreement of Q-values is a worse estimator than PUN.",
+			r.needs(more, paper.Q)),
+		counted("bootstrapped critics",
+			"PUN is better than bootstrapped Q-networks (our bootstrapped critics lack Equation 1's minimum, R110).",
+			r.needs(more, paper.Bootstrap)),
+		counted("ensembles", "PUN is better than deep ensembles (ours lack it too).",
+			r.needs(more, paper.Ensemble)),
+		other("The prediction is agnostic to the goal that the critics get in Equation 5.",
+			r.agnostic()),
 	)
 }
 
@@ -96,21 +114,29 @@ func (r evidence) claims() []claim {
 // judged, because records do not have the deviation over time.
 func (r evidence) figure5() []claim {
 	type five = *lab.Figure5
+	growth := func(f five) float64 { return f.ValueGrowth }
+	fall := func(f five) float64 { return f.ErrorFall }
+	errorByDistance := func(f five) float64 { return f.ErrorByDistance }
+	goalByDeviation := func(f five) float64 { return f.GoalByDeviation }
+	goalDistance := func(f five) float64 { return f.GoalDistance }
 	const byDeviation = "correlation of probability and deviation over places"
-	probability := func(f five) float64 { return f.GoalByDeviation }
 	return []claim{
 		counted("values", "The values grow over time.",
-			r.above(0, "growth of the mean value", func(f five) float64 { return f.ValueGrowth })),
+			r.above(0, "growth of the mean value", growth)),
 		other("The values' error falls over time.",
-			r.above(0, "fall of the mean error, nearly the same number as the growth of the values", func(f five) float64 { return f.ErrorFall })),
+			r.above(0, "fall of the mean error, nearly the same number as the growth of the values",
+				fall)),
 		counted("error by distance", "The error is greater further from the start.",
-			r.above(0, "correlation of error and distance over places", func(f five) float64 { return f.ErrorByDistance })),
+			r.above(0, "correlation of error and distance over places", errorByDistance)),
 		other("The heads' deviation decreases significantly over time.",
 			judgement{What: "the runs’ records do not have the deviation over time"}),
-		counted("probabilities", "Probabilities of goals follow the heads' deviation.", r.above(0, byDeviation, probability)),
-		other("They do so very closely: the correlation is above a half.", r.above(0.5, byDeviation, probability)),
+		counted("probabilities", "Probabilities of goals follow the heads' deviation.",
+			r.above(0, byDeviation, goalByDeviation)),
+		other("They do so very closely: the correlation is above a half.",
+			r.above(0.5, byDeviation, goalByDeviation)),
 		counted("far goals", "Sampled goals are far from the start.",
-			r.above(0, "how much lower the mean optimal value of sampled goals is than that of all places", func(f five) float64 { return f.GoalDistance })),
+			r.above(0, "how much lower the mean optimal value of sampled goals is than that of all places",
+				goalDistance)),
 	}
 }
 

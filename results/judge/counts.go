@@ -39,9 +39,15 @@ func (r evidence) never(m paper.Method) judgement {
 	here, ours := share(g.Solved, len(runs))
 	_, theirs := share(0, paper.Seeds)
 	nobody := fmt.Sprintf("0 of %d", paper.Seeds)
-	j := judgement{What: "runs that solve the maze", Paper: nobody, Here: here, Runs: runsOf([]term{{Group: g}})}
+	j := judgement{
+		What:  "runs that solve the maze",
+		Paper: nobody,
+		Here:  here,
+		Runs:  runsOf([]term{{Group: g}}),
+	}
+	notHalf := ours.High < 0.5 // enough runs to exclude that half would solve it
 	return j.decide(test{
-		holds:       g.Solved == 0 && ours.High < 0.5, // enough runs to exclude that half would solve it
+		holds:       g.Solved == 0 && notHalf,
 		contradicts: ours.Low > theirs.High,
 		excluded:    nobody,
 	})
@@ -52,10 +58,12 @@ func (r evidence) never(m paper.Method) judgement {
 func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement) {
 	g, noisy, quiet := r.Noisy(m)
 	if g == nil {
-		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), with noise and without"}
+		return nil, nil, judgement{What: "it would take runs to their budget (-stop never), " +
+			"with noise and without"}
 	}
 	versions := strings.Join(g.Programs(slices.Concat(noisy, quiet)), " and ")
-	runs := fmt.Sprintf("%d with noise, %d without (%s) of %s; %s", len(noisy), len(quiet), g.Setting, versions, g.Maze)
+	runs := fmt.Sprintf("%d with noise, %d without", len(noisy), len(quiet))
+	runs += fmt.Sprintf(" (%s) of %s; %s", g.Setting, versions, g.Maze)
 	return noisy, quiet, judgement{Runs: runs}
 }
 
@@ -82,7 +90,7 @@ func (r evidence) suffers(m paper.Method) judgement {
 	if len(quiet) == 0 {
 		return j
 	}
-	var e effect
+	var e effect // the success without noise minus the success with it; the paper's has no variance
 	e.ours.add([]float64{-1}, [][]float64{means(noisy)})
 	e.ours.add([]float64{1}, [][]float64{means(quiet)})
 	with := paper.Success(m)
@@ -95,7 +103,7 @@ func (r evidence) suffers(m paper.Method) judgement {
 	j.Unit = "of success"
 	j.Paper = fmt.Sprintf("%.2f", e.theirs.Value)
 	j.Here = e.ours.show(same)
-	return j.decide(e.test(same, e.ours.takes("%.2f of success", same)))
+	return j.decide(e.test(same, "%.2f of success"))
 }
 
 // collapsed counts the runs whose last five evaluations have a mean success below a half.
@@ -140,8 +148,8 @@ func (r evidence) collapses(m paper.Method) judgement {
 }
 
 // above judges the claim that a number of Figure 5 lies above a bound, by the binomial test
-// over the runs. The parameter above is the bound.
-func (r evidence) above(above float64, what string, number func(*lab.Figure5) float64) judgement {
+// over the runs.
+func (r evidence) above(bound float64, what string, number func(*lab.Figure5) float64) judgement {
 	runs := r.Figure5()
 	n := len(runs)
 	if n == 0 {
@@ -152,22 +160,23 @@ func (r evidence) above(above float64, what string, number func(*lab.Figure5) fl
 	for _, run := range runs {
 		x := number(run.Outcome.Figure5)
 		sum += x
-		if x > above {
+		if x > bound {
 			hits++
 		}
 	}
 	j := judgement{
 		What:  what,
-		Paper: fmt.Sprintf("above %v", above),
-		Here:  fmt.Sprintf("above %v in %d of %d, mean %.3g", above, hits, n, sum/float64(n)),
+		Paper: fmt.Sprintf("above %v", bound),
+		Here:  fmt.Sprintf("above %v in %d of %d, mean %.3g", bound, hits, n, sum/float64(n)),
 		Runs:  fmt.Sprintf("%d QTA (%s); %s", n, full, paper.Figure5Maze),
 	}
-	misses := func(hits int) float64 { return atMost(n-hits, n, 0.5) } // the chance of so few misses if half of all runs miss
-	shows := func(hits int) bool { return misses(hits) < 0.025 }
+	// The chance of so many hits or more, if half of all runs hit.
+	chance := func(hits int) float64 { return atMost(n-hits, n, 0.5) }
+	shows := func(hits int) bool { return chance(hits) < 0.025 }
 	return j.decide(test{
 		holds:       shows(hits),
 		contradicts: shows(n - hits),
-		chance:      2 * min(misses(hits), misses(n-hits)),
+		chance:      2 * min(chance(hits), chance(n-hits)),
 		excluded:    j.Paper,
 		takes:       least(hits, n, shows),
 	})

@@ -55,7 +55,7 @@ func TestFront(t *testing.T) {
 	has(t, roomtest.Read(t, "README.md"),
 		fmt.Sprintf("%d claims of the paper's section 4. %s", len(counted), found[0]),
 		fmt.Sprintf("%d of the %s still hold", len(survivors), found[1]),
-		headline(e.ofQTA(full)).show(math.Exp)+" times the paper's steps",
+		headline(e.of(paper.QTA, full)).show(math.Exp)+" times the paper's steps",
 		"at least "+strings.TrimPrefix(literal, "≥ ")+" times as many steps",
 		candidates+" times as many steps with 4000",
 		e.worse().Here+" times the steps of an M-maze")

@@ -17,8 +17,16 @@ import (
 // of ratios with the path length.
 
 const (
-	enoughRuns  = 6 // MEGA and VDS are compared with the set paper on mazes where it has so many runs
+	enoughRuns  = 6 // of QTA with the set paper on a maze, to compare MEGA and VDS with these
 	enoughMazes = 3 // of each kind, to compare square waves with M-mazes
+)
+
+// The signs of claims about the steps of a method and of QTA.
+const (
+	more  = 1.0  // the method needs more steps
+	fewer = -1.0 // it needs fewer
+	grows = more // the longer the mazes, the more steps it needs in comparison
+	falls = fewer
 )
 
 // A term is a summand of an effect: the mean logarithm of a group's steps, with its weight.
@@ -83,9 +91,14 @@ func (e effect) contradicts() bool {
 }
 
 // test decides whether the effect is positive. The function f turns an effect into the number
-// that is shown.
-func (e effect) test(f func(float64) float64, takes string) test {
-	t := test{holds: e.ours.positive(), contradicts: e.contradicts(), chance: e.ours.chance(), takes: takes}
+// that is shown, and format shows the effect that would decide it.
+func (e effect) test(f func(float64) float64, format string) test {
+	t := test{
+		holds:       e.ours.positive(),
+		contradicts: e.contradicts(),
+		chance:      e.ours.chance(),
+		takes:       e.ours.takes(format, f),
+	}
 	switch {
 	case e.ours.negative():
 		t.excluded = fmt.Sprintf("%.2f", f(0))
@@ -126,11 +139,17 @@ func (e effect) isPapers(difference estimate) bool {
 
 // judge judges the claim that a ratio of steps is above one.
 func (e effect) judge(what string, terms []term) judgement {
-	j := judgement{Size: e.size(), What: what, Unit: "times", Here: e.ours.bounded(math.Exp), Runs: runsOf(terms)}
+	j := judgement{
+		Size: e.size(),
+		What: what,
+		Unit: "times",
+		Here: e.ours.bounded(math.Exp),
+		Runs: runsOf(terms),
+	}
 	if !e.theirs.unknown {
 		j.Paper = e.theirs.show(math.Exp)
 	}
-	return j.decide(e.test(math.Exp, e.ours.takes("a factor of %.2f", math.Exp)))
+	return j.decide(e.test(math.Exp, "a factor of %.2f"))
 }
 
 // runsOf lists the arms of the terms with their numbers of runs, and then the mazes. It names
@@ -191,17 +210,14 @@ func enumerate(names []string) string {
 // means by one index of the method.
 func (r evidence) contrast(m paper.Method, sign, index float64, longest int) (terms []term) {
 	set := r.SettingOf(m)
-	for _, g := range r.Groups {
-		if g.Setting != set || g.Method != m.Name || g.Family == "" || g.N() == 0 || g.Length > longest {
-			continue
-		}
+	for _, g := range r.of(m, set) {
 		q := r.rival(set, g.Maze)
-		if q == nil {
+		if q == nil || g.Length > longest {
 			continue
 		}
-		a := term{g, sign, paper.Of("", m.Name, g.Maze)}
-		b := term{q, -sign, nil}
-		if a.theirs != nil {
+		a := term{Group: g, weight: sign, theirs: paper.Of("", m.Name, g.Maze)}
+		b := term{Group: q, weight: -sign}
+		if a.theirs != nil { // a copy of the paper's point
 			a.theirs.Mean *= index / 1000
 			a.theirs.Deviation *= index / 1000
 			b.theirs = paper.Of(a.theirs.Panel, paper.QTA.Name, g.Maze)
@@ -249,20 +265,25 @@ func ratio(m paper.Method, sign float64) string {
 	return "steps of " + m.Name + " / steps of QTA"
 }
 
-// compare judges the claim that a method needs more steps than QTA (sign 1), or fewer (sign
-// -1), on mazes no longer than longest. It also returns the terms and the effect; the terms are
+// compare judges the claim that a method needs more or fewer steps than QTA, as the sign says,
+// on mazes no longer than longest. It also returns the terms and the effect; the terms are
 // nil if no maze has runs of both. A claim about MEGA or VDS names its mazes.
-func (r evidence) compare(m paper.Method, sign, index float64, longest int) (terms []term, e effect, j judgement) {
-	terms = even(r.contrast(m, sign, index, longest))
+func (r evidence) compare(m paper.Method, sign, index float64, longest int) ([]term, effect, judgement) {
+	terms := even(r.contrast(m, sign, index, longest))
 	if len(terms) == 0 {
-		return nil, e, judgement{What: "no maze has ended runs of both QTA and " + m.Name + " with " + r.SettingOf(m)}
+		return nil, effect{}, judgement{What: "no maze has " + r.runsOfBoth(m)}
 	}
-	e = effectOf(terms)
-	j = e.judge(ratio(m, sign), terms)
+	e := effectOf(terms)
+	j := e.judge(ratio(m, sign), terms)
 	if m.Own() != "" {
 		j.On = enumerate(mazesOf(terms))
 	}
 	return terms, e, j
+}
+
+// runsOfBoth says what a maze needs to compare a method with QTA.
+func (r evidence) runsOfBoth(m paper.Method) string {
+	return "ended runs of both QTA and " + m.Name + " with " + r.SettingOf(m)
 }
 
 // even divides the weights by the number of mazes, which is half of the number of terms. The
@@ -274,9 +295,9 @@ func even(terms []term) []term {
 	return terms
 }
 
-// fewer judges the claim of [evidence.compare] on all mazes.
-func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
-	_, _, j := r.compare(m, sign, index, math.MaxInt)
+// needs judges the claim of [evidence.compare] on all mazes.
+func (r evidence) needs(sign float64, m paper.Method) judgement {
+	_, _, j := r.compare(m, sign, 1000, math.MaxInt)
 	return j
 }
 
@@ -284,7 +305,7 @@ func (r evidence) fewer(m paper.Method, sign, index float64) judgement {
 // benefit of the method other on the same mazes. The claim holds if the runs exclude that m has
 // so large a benefit.
 func (r evidence) none(m, other paper.Method, panel string) judgement {
-	terms, e, j := r.compare(m, -1, 1000, math.MaxInt)
+	terms, e, j := r.compare(m, fewer, 1000, math.MaxInt)
 	if terms == nil {
 		return j
 	}
@@ -297,14 +318,16 @@ func (r evidence) none(m, other paper.Method, panel string) judgement {
 	}
 	benefit := effectOf(terms).theirs
 	j.What += fmt.Sprintf("; %.2f with %s in the paper", math.Exp(benefit.Value), other.Name)
+	// The paper's benefit is taken as exact.
 	lost := estimate{Value: benefit.Value, unknown: benefit.unknown}.minus(e.ours)
+	ratioOf := func(lost float64) float64 { return math.Exp(benefit.Value - lost) }
 	helps := e.ours.positive() && e.ours.minus(e.theirs).positive()
 	t := test{
 		holds:       lost.positive(),
 		contradicts: helps,
 		chance:      lost.chance(),
 		excluded:    "no benefit",
-		takes:       lost.takes("a ratio of %.2f", func(x float64) float64 { return math.Exp(benefit.Value - x) }),
+		takes:       lost.takes("a ratio of %.2f", ratioOf),
 	}
 	if helps {
 		t.chance = e.ours.chance()
@@ -316,18 +339,18 @@ func (r evidence) none(m, other paper.Method, panel string) judgement {
 // shortest mazes, of 9 cells.
 func (r evidence) competitive(m paper.Method) judgement {
 	const shortest, factor = 9, 2
-	terms, e, j := r.compare(m, 1, 1000, shortest)
+	terms, e, j := r.compare(m, more, 1000, shortest)
 	if terms == nil {
 		return j
 	}
-	more := e.ours.minus(estimate{Value: math.Log(factor)})
+	beyond := e.ours.minus(estimate{Value: math.Log(factor)})
 	j.Size = ""
 	return j.decide(test{
-		holds:       more.negative(),
-		contradicts: more.positive(),
-		chance:      more.chance(),
+		holds:       beyond.negative(),
+		contradicts: beyond.positive(),
+		chance:      beyond.chance(),
 		excluded:    "less than 2",
-		takes:       more.takes("a factor of %.2f beside 2", math.Exp),
+		takes:       beyond.takes("a factor of %.2f beside 2", math.Exp),
 	})
 }
 
@@ -335,17 +358,21 @@ func (r evidence) competitive(m paper.Method) judgement {
 // length. It is judged on QTA, because MEGA and VDS have no runs on M-mazes.
 func (r evidence) worse() judgement {
 	var terms []term
-	for _, wave := range r.ofQTA(full) {
-		for _, m := range r.ofQTA(full) {
-			if wave.Family == "U5" && m.Family == "x5" && wave.Length == m.Length {
-				terms = append(terms, term{wave, 1, wave.Paper}, term{m, -1, m.Paper})
+	for _, wave := range r.of(paper.QTA, full) {
+		for _, m := range r.of(paper.QTA, full) {
+			ofBothKinds := wave.Family == "U5" && m.Family == "x5"
+			if ofBothKinds && wave.Length == m.Length {
+				terms = append(terms,
+					term{Group: wave, weight: 1, theirs: wave.Paper},
+					term{Group: m, weight: -1, theirs: m.Paper})
 			}
 		}
 	}
 	if len(terms) == 0 {
 		return judgement{What: "no square wave and M-maze of the same length both have ended runs"}
 	}
-	const what = "QTA’s steps on square waves / on M-mazes of the same length; MEGA and VDS have no runs on M-mazes"
+	const what = "QTA’s steps on square waves / on M-mazes of the same length; " +
+		"MEGA and VDS have no runs on M-mazes"
 	return effectOf(even(terms)).judge(what, terms)
 }
 
@@ -369,8 +396,8 @@ func kind(terms []term, family string) (these []term) {
 	return these
 }
 
-// trend judges the claim that the ratio of a method's steps to QTA's grows with the path
-// length (sign 1), or falls (sign -1). It takes the kind of maze that has more pairs. The claim
+// trend judges the claim that the ratio of a method's steps to QTA's grows or falls with the
+// path length, as the sign says. It takes the kind of maze that has more pairs. The claim
 // is not judged if the paper's own numbers on these mazes show no such trend.
 func (r evidence) trend(m paper.Method, sign float64) judgement {
 	all := r.contrast(m, sign, 1000, math.MaxInt)
@@ -379,9 +406,10 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 		terms = u
 	}
 	if len(terms) < 2*2 { // a method and QTA, on two mazes
-		return judgement{What: "no two mazes of a kind have ended runs of both QTA and " + m.Name + " with " + r.SettingOf(m)}
+		return judgement{What: "no two mazes of a kind have " + r.runsOfBoth(m)}
 	}
-	for i := range terms { // kind counts each maze twice, for a method and for QTA, which halves the weights
+	// kind counts each maze twice, for a method and for QTA, which halves the weights.
+	for i := range terms {
 		terms[i].weight *= 2
 	}
 	e := effectOf(terms)
@@ -401,13 +429,13 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 // in M-mazes. It uses mazes no longer than longest.
 func (r evidence) waves(longest int) judgement {
 	var all []term
-	for _, g := range r.ofQTA(full) {
+	for _, g := range r.of(paper.QTA, full) {
 		weight := -1.0
 		if g.Family == "U5" {
 			weight = 1
 		}
 		if g.Length <= longest {
-			all = append(all, term{g, weight, g.Paper})
+			all = append(all, term{Group: g, weight: weight, theirs: g.Paper})
 		}
 	}
 	m := kind(all, "x5")
@@ -416,5 +444,6 @@ func (r evidence) waves(longest int) judgement {
 		return judgement{What: "it would take three mazes of each kind"}
 	}
 	terms := slices.Concat(m, u)
-	return effectOf(terms).judge("growth of QTA’s steps per ten cells of path, in square waves / in M-mazes", terms)
+	const what = "growth of QTA’s steps per ten cells of path, in square waves / in M-mazes"
+	return effectOf(terms).judge(what, terms)
 }

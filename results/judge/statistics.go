@@ -16,9 +16,10 @@ type interval struct{ Low, High float64 }
 // An estimate is a sum of independent parts, each with a variance that was
 // estimated with some degrees of freedom.
 type estimate struct {
-	Value          float64
-	variance, over float64 // sums of the variances, and of their squares divided by the degrees of freedom
-	unknown        bool    // a variance is unknown, so there is no interval
+	Value    float64
+	variance float64 // sum of the variances
+	over     float64 // sum of their squares, each over its degrees of freedom
+	unknown  bool    // a variance is unknown, so there is no interval
 
 	tooLow, tooHigh bool // the value may be too low or too high, because runs are unsolved
 }
@@ -149,7 +150,8 @@ func scatter(x []float64) (squares float64, freedom int) {
 // bisect returns where f, which increases from low to high, passes p.
 func bisect(low, high, p float64, f func(float64) float64) float64 {
 	for range 40 {
-		if x := (low + high) / 2; f(x) < p {
+		x := (low + high) / 2
+		if f(x) < p {
 			low = x
 		} else {
 			high = x
@@ -160,7 +162,8 @@ func bisect(low, high, p float64, f func(float64) float64) float64 {
 
 // student returns the quantile p of Student's t, for p above a half.
 func student(p, freedom float64) float64 {
-	angle := bisect(0, math.Pi/2, p-0.5, func(angle float64) float64 { return studentArea(angle, freedom) })
+	area := func(angle float64) float64 { return studentArea(angle, freedom) }
+	angle := bisect(0, math.Pi/2, p-0.5, area)
 	return math.Sqrt(freedom) * math.Tan(angle)
 }
 
@@ -194,7 +197,8 @@ func atMost(hits, n int, p float64) (chance float64) {
 // binomialRange returns the interval of Clopper and Pearson for a share, given hits in n tries.
 func binomialRange(hits, n int) interval {
 	above := func(hits int) float64 { // the share with which hits or fewer have the chance 0.025
-		return bisect(0, 1, -0.025, func(p float64) float64 { return -atMost(hits, n, p) })
+		increasing := func(p float64) float64 { return -atMost(hits, n, p) }
+		return bisect(0, 1, -0.025, increasing)
 	}
 	return interval{1 - above(n-hits), above(hits)}
 }

@@ -26,36 +26,49 @@ type comparison struct {
 	Seeds   string // how many runs on each maze, over / under
 }
 
-// The settings few and many have batches of 256. few has 1000 candidates, and many has 4000.
-const few, many = quick, full + " Batch=256"
+// The settings with 1000 and with 4000 candidates, first for batches of 256 and then for 1024.
+const (
+	few     = quick
+	many    = full + " Batch=256"
+	fullFew = full + " Candidates=1000"
+)
+
+// The mazes of results/0.7.0-decides.txt.
+const decides = "4x5 6x5 8x5"
 
 // worth returns what departures and settings are worth, by the rules of
 // results/0.7.0-decides.txt.
 func (r evidence) worth() []comparison {
-	const decides = "4x5 6x5 8x5"
+	const (
+		quick4000 = "`quick`, 4000 candidates"
+		paper1000 = "`paper`, 1000 candidates"
+	)
 	return []comparison{
-		r.worthOf("The goal in Equation 5 (D3)", "`literal`, batches of 256", "`quick`, 4000 candidates",
+		r.worthOf("The goal in Equation 5 (D3)", "`literal`, batches of 256", quick4000,
 			r.pairs(paper.QTA, "literal Batch=256", many, decides)),
-		r.worthOf("The same with 1000 candidates, before 0.7.0", "`literal`, 1000 candidates", "`paper`, 1000 candidates",
-			r.pairs(paper.QTA, "literal Candidates=1000", full+" Candidates=1000", decides+" 1U5")),
-		r.worthOf("The joint loss (D29)", "`quick`, 4000 candidates, Equation 4 trains only the heads", "`quick`, 4000 candidates",
+		r.worthOf("The same with 1000 candidates, before 0.7.0",
+			"`literal`, 1000 candidates", paper1000,
+			r.pairs(paper.QTA, "literal Candidates=1000", fullFew, decides+" 1U5")),
+		r.worthOf("The joint loss (D29)", quick4000+", Equation 4 trains only the heads", quick4000,
 			r.pairs(paper.QTA, many+" PredictiveGradient=head", many, "6x5")),
-		r.worthOf("Clipped targets (D26)", "`quick`, 4000 candidates, no clipping", "`quick`, 4000 candidates",
+		r.worthOf("Clipped targets (D26)", quick4000+", no clipping", quick4000,
 			r.pairs(paper.QTA, many+" ClipReturns=false", many, "6x5")),
-		r.worthOf("4000 candidates, not 1000 (D30)", "`quick`, 4000 candidates", "`quick`, 1000 candidates",
+		r.worthOf("4000 candidates, not 1000 (D30)", quick4000, "`quick`, 1000 candidates",
 			r.pairs(paper.QTA, many, few, decides)),
-		r.worthOf("The same with batches of 1024, short mazes", "`paper`", "`paper`, 1000 candidates",
-			r.pairs(paper.QTA, full, full+" Candidates=1000", "4x5 6x5 1U5 2U5")),
-		r.worthOf("The same with batches of 1024, the longest mazes", "`paper`", "`paper`, 1000 candidates",
-			r.pairs(paper.QTA, full, full+" Candidates=1000", "14x5 15x5")),
+		r.worthOf("The same with batches of 1024, short mazes", "`paper`", paper1000,
+			r.pairs(paper.QTA, full, fullFew, "4x5 6x5 1U5 2U5")),
+		r.worthOf("The same with batches of 1024, the longest mazes", "`paper`", paper1000,
+			r.pairs(paper.QTA, full, fullFew, "14x5 15x5")),
 		r.worthOf("All stored states as candidates, not 4000 (D30)", "`paper`, 400000 candidates", "`paper`",
 			r.pairs(paper.QTA, full+" Candidates=400000", full, "12x5 14x5 15x5")),
-		r.worthOf("The heads' learning rate, 0.005 or 0.0005", "`quick`, 4000 candidates, rate 0.005",
-			"`quick`, 4000 candidates, rate 0.0005", r.pairs(paper.QTA, many, many+" PredictiveRate=0.0005", "4x5 6x5")),
-		r.worthOf("Deep ensembles with 4000 candidates", "deep ensembles, `quick`, 4000 candidates",
-			"`quick`, 4000 candidates", r.pairs(paper.Ensemble, many, many, "6x5")),
-		r.worthOf("Our additions (D4, D5, D6, D24, D25), and batches of 256, not 1024", "`beyond`, batches of 256",
-			"`paper`, 1000 candidates", r.pairs(paper.QTA, "beyond Batch=256", full+" Candidates=1000", "4x5 6x5 1U5")),
+		r.worthOf("The heads' learning rate, 0.005 or 0.0005",
+			quick4000+", rate 0.005", quick4000+", rate 0.0005",
+			r.pairs(paper.QTA, many, many+" PredictiveRate=0.0005", "4x5 6x5")),
+		r.worthOf("Deep ensembles with 4000 candidates", "deep ensembles, "+quick4000, quick4000,
+			r.pairs(paper.Ensemble, many, many, "6x5")),
+		r.worthOf("Our additions (D4, D5, D6, D24, D25), and batches of 256, not 1024",
+			"`beyond`, batches of 256", paper1000,
+			r.pairs(paper.QTA, "beyond Batch=256", fullFew, "4x5 6x5 1U5")),
 	}
 }
 
@@ -66,7 +79,7 @@ func (r evidence) pairs(m paper.Method, over, under, mazes string) (terms []term
 		a := r.Group(over, m, maze)
 		b := r.Group(under, paper.QTA, maze)
 		if a != nil && b != nil {
-			terms = append(terms, term{a, 1, nil}, term{b, -1, nil})
+			terms = append(terms, term{Group: a, weight: 1}, term{Group: b, weight: -1})
 		}
 	}
 	return terms
@@ -91,7 +104,10 @@ func (r evidence) worthOf(about, over, under string, terms []term) comparison {
 	}
 	var seeds []string
 	for i := 0; i < len(terms); i += 2 {
-		seeds = append(seeds, fmt.Sprintf("%s %s / %s", terms[i].Maze, solvedOf(terms[i].Group), solvedOf(terms[i+1].Group)))
+		a := terms[i]
+		b := terms[i+1]
+		onMaze := a.Maze + " " + solvedOf(a.Group) + " / " + solvedOf(b.Group)
+		seeds = append(seeds, onMaze)
 	}
 	c.Seeds = strings.Join(seeds, ", ")
 	return c
@@ -110,19 +126,18 @@ func solvedOf(g *report.Group) string {
 // runs with 4000 candidates if there are any, and else with 1000. It can be contradicted but
 // never holds, because few runs cannot prove that both sets need equally many steps.
 func (r evidence) agnostic() judgement {
-	const what = "steps of literal / steps of paper, "
-	terms := r.pairs(paper.QTA, "literal Batch=256", many, "4x5 6x5 8x5")
-	with := "batches of 256 and 4000 candidates"
+	terms := r.pairs(paper.QTA, "literal Batch=256", many, decides)
+	what := "steps of literal / steps of paper, batches of 256 and 4000 candidates"
 	if len(terms) == 0 {
-		terms = r.pairs(paper.QTA, "literal Candidates=1000", full+" Candidates=1000", "4x5 6x5 8x5 1U5")
-		with = "1000 candidates"
+		terms = r.pairs(paper.QTA, "literal Candidates=1000", fullFew, decides+" 1U5")
+		what = "steps of literal / steps of paper, 1000 candidates"
 	}
 	if len(terms) == 0 {
 		return judgement{What: "no maze has ended runs of both literal and paper"}
 	}
-	ours := effectOf(even(terms)).ours
-	j := judgement{What: what + with, Unit: "times", Here: ours.bounded(math.Exp), Runs: runsOf(terms)}
-	return j.decide(test{
+	e := effectOf(even(terms))
+	ours := e.ours
+	return e.judge(what, terms).decide(test{
 		contradicts: ours.positive(),
 		chance:      ours.chance(),
 		excluded:    "1",
@@ -140,7 +155,7 @@ type onMaze struct {
 // besideThePaper returns, for each maze, the ratio of our QTA's steps to those of the paper's
 // QTA. Ours has the set paper. Theirs is the paper's mean in thousands of steps.
 func (r evidence) besideThePaper() (all []onMaze) {
-	for _, g := range r.ofQTA(full) {
+	for _, g := range r.of(paper.QTA, full) {
 		ratio := headline([]*report.Group{g})
 		all = append(all, onMaze{
 			Maze:   g.Maze,
@@ -158,12 +173,17 @@ func (r evidence) besideQTA() (all []onMaze) {
 		if m.Name == paper.QTA.Name {
 			continue
 		}
-		terms := r.contrast(m, 1, 1000, math.MaxInt)
+		terms := r.contrast(m, more, 1000, math.MaxInt)
 		for i := 0; i < len(terms); i += 2 {
-			pair := terms[i : i+2]
+			pair := terms[i : i+2] // of m and of QTA, if possible of one version
 			pair[1].Group = r.ofVersion(pair[0].Version(), pair[1].Group)
 			e := effectOf(pair)
-			row := onMaze{Maze: pair[0].Maze, Method: m.Name, Ours: e.ours.bounded(math.Exp), Runs: runsOf(pair)}
+			row := onMaze{
+				Maze:   pair[0].Maze,
+				Method: m.Name,
+				Ours:   e.ours.bounded(math.Exp),
+				Runs:   runsOf(pair),
+			}
 			if !e.theirs.unknown {
 				row.Theirs = e.theirs.show(math.Exp)
 			}
@@ -184,7 +204,7 @@ func (r evidence) arms() (all []arm) {
 	for _, g := range r.All() {
 		for _, run := range g.All {
 			a := arm{Version: run.Run.Version, Command: run.Command()}
-			a.Command = seedFlag.ReplaceAllLiteralString(a.Command, "-seed SEEDS")
+			a.Command = seedFlag.ReplaceAllLiteralString(a.Command, "-seed SEEDS") // replaced below
 			if seeds[a] == nil {
 				all = append(all, a)
 			}
