@@ -57,7 +57,7 @@ type page struct {
 	missing      map[string]token.Position // what no passage has yet, by kind and name
 	said         map[string]int            // how often the sources have each Reading and Differs
 	rest         string                    // the rest of the function that the page walks through
-	where        string                    // the place being read or checked; each fault begins with it
+	where        string                    // the place being read or checked, for the faults
 	faults       error
 }
 
@@ -123,6 +123,7 @@ func (p *page) check() {
 		for _, s := range q.Symbols {
 			for _, word := range inline.FindAllString(s.Code, -1) {
 				name := strings.Trim(word, "`")
+				// Not as a part of a longer name.
 				whole := `(^|[^\pL\p{Nd}_])` + regexp.QuoteMeta(name) + `($|[^\pL\p{Nd}_])`
 				if p.place(name) == "" && !regexp.MustCompile(whole).MatchString(q.text) {
 					p.fault("its code and parameters have no %s", name)
@@ -137,7 +138,8 @@ func (p *page) check() {
 	p.where = "the sources: "
 	for id, n := range p.said {
 		if n > 1 || p.Choices[id] == nil {
-			p.fault("%s is there %d times, want one, which begins a paragraph of a declaration or a source", id, n)
+			p.fault("%s is there %d times, want one, "+
+				"which begins a paragraph of a declaration or a source", id, n)
 		}
 	}
 }
@@ -145,19 +147,33 @@ func (p *page) check() {
 // execute returns what the templates make of the page.
 func (p *page) execute() map[string][]byte {
 	p.where = "docs/annotate: "
-	functions := map[string]any{"prose": p.prose, "math": p.math, "walk": p.walk, "line": p.line,
-		"picture": func(name string) template.HTML { return template.HTML(p.read(name)) },
-		"count":   count, "short": short, "wrap": wrap, "columns": columns, "sets": qta.Presets, "paper": qta.Paper,
-		"misprints": misprints, "contradicts": contradicts,
-		"cell": strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace}
-	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
-	html := template.Must(template.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/page.tmpl"))
-	files := map[string][]byte{}
-	for name, t := range map[string]interface{ Execute(io.Writer, any) error }{
+	functions := map[string]any{
+		"prose":       p.prose,
+		"math":        p.math,
+		"walk":        p.walk,
+		"line":        p.line,
+		"picture":     func(name string) template.HTML { return template.HTML(p.read(name)) },
+		"count":       count,
+		"short":       short,
+		"wrap":        wrap,
+		"columns":     columns,
+		"sets":        qta.Presets,
+		"paper":       qta.Paper,
+		"misprints":   misprints,
+		"contradicts": contradicts,
+		"cell":        strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace,
+	}
+	html := template.New("").Funcs(functions)
+	template.Must(html.ParseFS(p.root, "docs/annotate/page.tmpl"))
+	texts := text.New("").Funcs(functions)
+	text.Must(texts.ParseFS(p.root, "docs/annotate/*.tmpl"))
+	templates := map[string]interface{ Execute(io.Writer, any) error }{
 		pageFile:     html.Lookup("page.tmpl"),
 		readingsFile: texts.Lookup("readings.tmpl"),
 		paramsFile:   texts.Lookup("parameters.tmpl"),
-	} {
+	}
+	files := map[string][]byte{}
+	for name, t := range templates {
 		var b bytes.Buffer
 		if err := t.Execute(&b, p); err != nil {
 			p.fault("%v", err)

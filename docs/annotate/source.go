@@ -67,7 +67,8 @@ type parameter struct {
 // columns returns the parameter sets whose values the page shows.
 func columns() []qta.Preset {
 	shown := []string{"paper", "beyond", "authors"}
-	return slices.DeleteFunc(qta.Presets(), func(p qta.Preset) bool { return !slices.Contains(shown, p.Name) })
+	hidden := func(p qta.Preset) bool { return !slices.Contains(shown, p.Name) }
+	return slices.DeleteFunc(qta.Presets(), hidden)
 }
 
 var (
@@ -125,7 +126,8 @@ func declares(node ast.Decl) (name string, doc *ast.CommentGroup) {
 // declare notes a declaration of package pkg, whose file has the text src.
 func (p *page) declare(pkg string, node ast.Decl, src string) {
 	name, doc := declares(node)
-	from, to := p.files.Position(node.Pos()), p.files.Position(node.End())
+	from := p.files.Position(node.Pos())
+	to := p.files.Position(node.End())
 	if doc != nil {
 		from = p.files.Position(doc.Pos())
 	}
@@ -168,10 +170,11 @@ func (d *declaration) read() {
 	lines := highlight(d.text, d.Name[strings.LastIndex(d.Name, ".")+1:])
 	at := d.At
 	for _, text := range paragraphs.FindAllString(d.text+"\n", -1) {
-		n, flush := strings.Count(text, "\n"), strings.TrimLeft(text, "\t")
+		n := strings.Count(text, "\n")
+		flush := strings.TrimLeft(text, "\t")
 		next := &paragraph{Tabs: len(text) - len(flush), Lines: lines[:n]}
 		next.Comment = strings.HasPrefix(flush, "//")
-		flowing := strings.HasPrefix(flush, "// ") && flush[3] != ' '
+		flowing := strings.HasPrefix(flush, "// ") && flush[3] != ' ' // a formula is indented
 		next.Set = next.Comment && !flowing
 		if m := marker.FindStringSubmatch(flush); m != nil {
 			rest := strings.ReplaceAll(flush[len(m[0]):], "// ", "")
@@ -202,6 +205,7 @@ func highlight(text, name string) (lines []template.HTML) {
 			class = "c"
 		case strings.Contains("\"`'", word[:1]):
 			class = "s"
+			// Each line is HTML by itself.
 			word = strings.ReplaceAll(word, "\n", "</span>\n<span class=\"s\">")
 		case '0' <= word[0] && word[0] <= '9':
 			class = "n"
@@ -224,32 +228,54 @@ func highlight(text, name string) (lines []template.HTML) {
 // readParameters reads the fields of a struct, which is Params or embedded in it.
 func (p *page) readParameters(name string) {
 	node := p.declarations[name].node.(*ast.GenDecl)
-	group, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ")
-	for _, f := range node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
+	group, _, _ := strings.Cut(oneLine(node.Doc.Text()), ". ") // for the first parameter
+	fields := node.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType).Fields
+	for _, f := range fields.List {
 		if len(f.Names) == 0 {
 			p.readParameters(types.ExprString(f.Type))
 			continue
 		}
 		q := &parameter{Name: f.Names[0].Name, At: p.files.Position(f.Pos())}
-		q.Group, group = strings.TrimSuffix(group, "."), ""
+		q.Group = strings.TrimSuffix(group, ".")
+		group = ""
 		q.Meaning = strings.TrimSuffix(oneLine(f.Doc.Text()), ".")
 		field, _ := reflect.TypeFor[qta.Params]().FieldByName(q.Name)
-		q.Source, q.Range = field.Tag.Get("source"), field.Tag.Get("range")
+		q.Source = field.Tag.Get("source")
+		q.Range = field.Tag.Get("range")
 		_, q.Row, _ = strings.Cut(q.Source, "Table: ")
-		if m := marker.FindStringSubmatch(q.Source); m != nil {
-			q.Choice = &choice{Kind: m[1], ID: m[2], Where: q.Name, At: q.At, Parameter: q, Switch: q}
-			value := qta.Paper().Value(q.Name)
-			q.Choice.Words = value + " (" + q.Source[len(m[0]):] + ")"
-			for _, set := range columns() {
-				if other := set.Params.Value(q.Name); other != value {
-					q.Choice.Words += "; " + set.Name + " " + other
-				}
-			}
+		q.Choice = q.stated()
+		if q.Choice != nil {
 			p.choose(q.Choice)
 		}
 		p.Parameters = append(p.Parameters, q)
 		p.parameters[q.Name] = q
 		p.missing["parameter "+q.Name] = q.At
+	}
+}
+
+// stated returns the choice that the source of a parameter states, with the values of the
+// sets, or nil.
+func (q *parameter) stated() *choice {
+	m := marker.FindStringSubmatch(q.Source)
+	if m == nil {
+		return nil
+	}
+	value := qta.Paper().Value(q.Name)
+	words := value + " (" + q.Source[len(m[0]):] + ")"
+	for _, set := range columns() {
+		other := set.Params.Value(q.Name)
+		if other != value {
+			words += "; " + set.Name + " " + other
+		}
+	}
+	return &choice{
+		Kind:      m[1],
+		ID:        m[2],
+		Where:     q.Name,
+		At:        q.At,
+		Words:     words,
+		Parameter: q,
+		Switch:    q,
 	}
 }
 

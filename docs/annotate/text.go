@@ -79,8 +79,6 @@ func (p *page) readText() {
 // set adds a line to a passage.
 func (p *page) set(s *section, q *passage, l, word, rest string) {
 	switch word {
-	default:
-		q.Blocks = append(q.Blocks, block{l, false})
 	case "formula:":
 		q.Blocks = append(q.Blocks, block{rest, true})
 		q.Formulas = append(q.Formulas, rest)
@@ -91,7 +89,7 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 	case "|":
 		q.Worked += rest + "\n"
 	case "symbol:":
-		parts := append(strings.Split(rest, " | "), "", "")
+		parts := append(strings.Split(rest, " | "), "", "") // the last two may be left out
 		q.Symbols = append(q.Symbols, symbol{parts[0], parts[1], parts[2]})
 	case "code:":
 		q.Code = append(q.Code, p.show(s, q, rest)...)
@@ -107,13 +105,15 @@ func (p *page) set(s *section, q *passage, l, word, rest string) {
 			}
 		}
 	case "says":
-		choice, value, _ := strings.Cut(rest, ": ")
+		choice, value, _ := strings.Cut(rest, ": ") // R1: T | W, or R1 (P): T | W
 		id, name, switched := strings.Cut(strings.TrimSuffix(choice, ")"), " (")
 		c := find(p, p.Choices, "Reading or Differs", id)
 		c.Said, c.Short, _ = strings.Cut(value, " | ")
 		if switched {
 			c.Switch = find(p, p.parameters, "parameter", name)
 		}
+	default:
+		q.Blocks = append(q.Blocks, block{l, false})
 	}
 }
 

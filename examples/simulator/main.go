@@ -27,14 +27,15 @@ func main() {
 		changes = append(changes, s)
 		return nil
 	})
-	o := lab.Options{}
+	var o lab.Options
 	flag.StringVar(&o.Dir, "out", "runs/simulator", "directory of the run")
 	flag.Uint64Var(&o.Seed, "seed", 1, "seed")
 	flag.IntVar(&o.Steps, "steps", 20_000, "budget in environment steps")
 	limit := flag.Duration("limit", 30*time.Second, "longest wait for an answer")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "name the command that is the environment, such as python3 examples/simulator/cart.py")
+		fmt.Fprintln(os.Stderr, "name the command that is the environment, "+
+			"such as python3 examples/simulator/cart.py")
 		os.Exit(2)
 	}
 	if *limit <= 0 {

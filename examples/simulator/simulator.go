@@ -54,13 +54,14 @@ func (s *simulator) describe() error {
 	if err != nil {
 		return err
 	}
-	problem := ""
 	err = json.Unmarshal([]byte(line), &s.description)
 	wrong, ofOtherType := errors.AsType[*json.UnmarshalTypeError](err)
+	problem := ""
 	switch {
 	case ofOtherType:
 		field := cmp.Or(strings.ToLower(wrong.Field), "it")
-		problem = fmt.Sprintf("%s has a %s where something else belongs; docs/library.md has an example", field, wrong.Value)
+		problem = field + " has a " + wrong.Value +
+			" where something else belongs; docs/library.md has an example"
 	case err != nil:
 		problem = err.Error()
 	case !s.Observation.valid() || !s.Goal.valid():
