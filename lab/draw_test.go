@@ -182,9 +182,10 @@ func TestPanels(t *testing.T) {
 	s := threePlaces(t)
 	s.Snapshots[0].Deviation = []float32{0, 1, 9}
 	s.Snapshots[0].Value = []float32{0.5, -3, -3} // a value above 0 has the color of 0
-	got := "\n"
+	var got strings.Builder
+	got.WriteString("\n")
 	for _, p := range s.panels(&s.Snapshots[1], qta.Beyond()) {
-		got += fmt.Sprintln(p)
+		got.WriteString(fmt.Sprintln(p))
 	}
 	equal(t, "panels; only deviation and probability have a snapshot's own scale", `
 {value rewards [0 -1 -1] {-3 0} false}
@@ -193,7 +194,7 @@ func TestPanels(t *testing.T) {
 {head deviation  [0 1 2] {0 2} false}
 {goal probability per point [0 0 1] {0 1} true}
 {sampled goals  [] {0 0} false}
-`, got)
+`, got.String())
 }
 
 // The uncertainty has the unit of what disagrees: rewards for Q-values, and in a maze cells for

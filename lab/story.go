@@ -147,17 +147,17 @@ func unvisited(a *qta.Agent, env *watched) (string, error) {
 		}
 		desired = append(desired, slices.Clone(goal))
 	}
-	text := ""
+	var text strings.Builder
 	for i := range a.Sizes().Goal {
 		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
 		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
 		if low > most || high < least {
-			text += fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
+			text.WriteString(fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
 				"but in training the agent was only between %.4g and %.4g",
-				i, low, high, least, most)
+				i, low, high, least, most))
 		}
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // span returns the least and the largest of n numbers.

@@ -171,16 +171,16 @@ func aboutParameter(name string) (string, error) {
 	if !strings.HasSuffix(unknown.Error(), "lists them") { // it says which parameter is meant
 		return "", unknown
 	}
-	text := ""
+	var text strings.Builder
 	for _, entry := range entries {
 		about, _, _ := strings.Cut(entry, "\n\n")
 		isSet := strings.Contains(about, ": this set ")
 		if !isSet && strings.Contains(strings.ToLower(about), strings.ToLower(name)) {
-			text += about + "\n"
+			text.WriteString(about + "\n")
 		}
 	}
-	if text == "" {
+	if text.String() == "" {
 		return "", unknown
 	}
-	return text + "\n\"qta params NAME\" describes one of them in full.\n", nil
+	return text.String() + "\n\"qta params NAME\" describes one of them in full.\n", nil
 }

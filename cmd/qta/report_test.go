@@ -65,14 +65,14 @@ func TestNames(t *testing.T) {
 		equal(t, "the error", words.Text(got.errors), got.errors)
 	}
 	roomtest.Write(t, "s.txt", tiny+" -steps 20 -out "+odd)
-	out := ""
+	var out strings.Builder
 	for _, line := range []string{
 		"sweep s.txt", "status runs", "eval runs/" + odd, "report runs", "report runs -o t.csv",
 	} {
-		out += mustRun(t, line)
+		out.WriteString(mustRun(t, line))
 	}
-	out += roomtest.Read(t, "report.html") + roomtest.Read(t, "t.csv")
-	equal(t, "printed or written", words.Text(out), out)
+	out.WriteString(roomtest.Read(t, "report.html") + roomtest.Read(t, "t.csv"))
+	equal(t, "printed or written", words.Text(out.String()), out.String())
 	r := recordOf(t, filepath.Join("runs", odd))
 	r.Run.Environment = "4x5\n"
 	roomtest.Write(t, "foreign.json", string(r.Encode()))

@@ -440,15 +440,16 @@ func (s *sweep) take(n note) {
 
 // show shows how far the sweep is, and how far each cell that trains is.
 func (s *sweep) show() {
-	line := fmt.Sprintf("%d of %d done, %d solved, %d failed",
+	var line strings.Builder
+	fmt.Fprintf(&line, "%d of %d done, %d solved, %d failed",
 		s.ended, len(s.cells), s.solved, s.failed)
 	for i, c := range s.cells {
 		step := int(c.at.Load())
 		if step > 0 {
-			line += fmt.Sprintf("; %d: step %d, at most %d left", i, step, *c.steps-step)
+			fmt.Fprintf(&line, "; %d: step %d, at most %d left", i, step, *c.steps-step)
 		}
 	}
-	s.stdout.show(line)
+	s.stdout.show(line.String())
 }
 
 // summary says how a sweep has ended, and returns an error unless all cells are done.
@@ -547,14 +548,15 @@ func (f *sweepFlags) checkFigure() (mazes []string, err error) {
 func (f *sweepFlags) panelRuns(p paper.Panel) (runs []string) {
 	for _, m := range p.Lines {
 		set := cmp.Or(*f.params, m.Own(), "paper")
-		flags := " -params " + set
+		var flags strings.Builder
+		flags.WriteString(" -params " + set)
 		if set != m.Own() {
 			for _, change := range m.Set {
-				flags += " -set " + change
+				flags.WriteString(" -set " + change)
 			}
 		}
 		for _, maze := range p.Mazes {
-			runs = append(runs, "-maze "+maze+flags)
+			runs = append(runs, "-maze "+maze+flags.String())
 		}
 	}
 	return runs

@@ -261,11 +261,12 @@ func (q *parameter) stated() *choice {
 		return nil
 	}
 	value := qta.Paper().Value(q.Name)
-	words := value + " (" + q.Source[len(m[0]):] + ")"
+	var words strings.Builder
+	words.WriteString(value + " (" + q.Source[len(m[0]):] + ")")
 	for _, set := range columns() {
 		other := set.Params.Value(q.Name)
 		if other != value {
-			words += "; " + set.Name + " " + other
+			words.WriteString("; " + set.Name + " " + other)
 		}
 	}
 	return &choice{
@@ -273,7 +274,7 @@ func (q *parameter) stated() *choice {
 		ID:        m[2],
 		Where:     q.Name,
 		At:        q.At,
-		Words:     words,
+		Words:     words.String(),
 		Parameter: q,
 		Switch:    q,
 	}

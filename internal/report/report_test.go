@@ -280,11 +280,11 @@ quick Batch=64, 4x5, QTA
 quick, 20 rollouts every 500 steps, 4x5, QTA
 small, 4x5, QTA
 `
-	got := ""
+	var got strings.Builder
 	for _, g := range r.Groups {
-		got += g.Setting + ", " + g.Maze + ", " + g.Method + "\n"
+		got.WriteString(g.Setting + ", " + g.Maze + ", " + g.Method + "\n")
 	}
-	equal(t, "rows", want, got)
+	equal(t, "rows", want, got.String())
 }
 
 // TestCopies has copies of one run, which two versions with the same code made. The longest
