@@ -152,9 +152,9 @@ func unvisited(a *qta.Agent, env *watched) (string, error) {
 		low, high := span(HeldOut, func(k int) float64 { return desired[k][i] })
 		least, most := span(a.Steps()+1, func(k int) float64 { return a.Achieved(k)[i] })
 		if low > most || high < least {
-			text.WriteString(fmt.Sprintf("; component %d of the desired goals lies between %.4g and %.4g, "+
+			fmt.Fprintf(&text, "; component %d of the desired goals lies between %.4g and %.4g, "+
 				"but in training the agent was only between %.4g and %.4g",
-				i, low, high, least, most))
+				i, low, high, least, most)
 		}
 	}
 	return text.String(), nil
