@@ -163,10 +163,9 @@ func (p *page) execute() map[string][]byte {
 		"contradicts": contradicts,
 		"cell":        strings.NewReplacer("$", "", "|", `\|`, "*", `\*`).Replace,
 	}
-	html := template.New("").Funcs(functions)
-	template.Must(html.ParseFS(p.root, "docs/annotate/page.tmpl"))
-	texts := text.New("").Funcs(functions)
-	text.Must(texts.ParseFS(p.root, "docs/annotate/*.tmpl"))
+	html := template.Must(template.New("").Funcs(functions).
+		ParseFS(p.root, "docs/annotate/page.tmpl"))
+	texts := text.Must(text.New("").Funcs(functions).ParseFS(p.root, "docs/annotate/*.tmpl"))
 	templates := map[string]interface{ Execute(io.Writer, any) error }{
 		pageFile:     html.Lookup("page.tmpl"),
 		readingsFile: texts.Lookup("readings.tmpl"),

@@ -36,9 +36,10 @@ func directionsOf(claims []claim) string {
 	if not != nil {
 		text += " Contradicted: " + strings.Join(not, "; ") + "."
 	}
-	survivors, judged := surviving(claims)
-	text += " Each verdict is at 95 %. With Bonferroni’s correction for "
-	text += words.Count(judged, "judged claim")
+	judged := len(claims) - n[""]
+	survivors := surviving(claims, judged)
+	text += " Each verdict is at 95 %. With Bonferroni’s correction for " +
+		words.Count(judged, "judged claim")
 	text += fmt.Sprintf(", %d of them still hold or are contradicted", len(survivors))
 	if survivors != nil {
 		text += " (" + strings.Join(survivors, ", ") + ")"
@@ -52,27 +53,22 @@ func sizesOf(claims []claim) string {
 	for _, c := range claims {
 		n[c.Size]++
 	}
-	const compared = "For %d of these claims the size of an effect is compared with the paper’s. "
-	text := fmt.Sprintf(compared, len(claims)-n[""])
+	text := fmt.Sprintf("For %d of these claims the size of an effect is compared with the paper’s. ",
+		len(claims)-n[""])
 	text += fmt.Sprintf("It is compatible with it in %d, smaller in %d, ", n[asPaper], n[smaller])
 	return text + fmt.Sprintf("larger in %d and too uncertain to say in %d.", n[larger], n[unknown])
 }
 
 // surviving returns the short names of the claims that still hold or are contradicted after
 // Bonferroni's correction. The correction divides by judged, the number of judged claims.
-func surviving(claims []claim) (names []string, judged int) {
-	for _, c := range claims {
-		if c.Direction != "" {
-			judged++
-		}
-	}
+func surviving(claims []claim, judged int) (names []string) {
 	for _, c := range claims {
 		decided := c.Direction == holds || c.Direction == contradicted
 		if decided && c.Chance <= 0.05/float64(judged) {
 			names = append(names, c.Short)
 		}
 	}
-	return names, judged
+	return names
 }
 
 // reproduces says what QTA solved with the set paper, or else with quick, and how soon.

@@ -37,19 +37,17 @@ func (r evidence) never(m paper.Method) judgement {
 		return judgement{What: "no run has ended"}
 	}
 	here, ours := share(g.Solved, len(runs))
-	_, theirs := share(0, paper.Seeds)
-	nobody := fmt.Sprintf("0 of %d", paper.Seeds)
+	nobody, theirs := share(0, paper.Seeds)
 	j := judgement{
 		What:  "runs that solve the maze",
-		Paper: nobody,
+		Paper: brief(nobody),
 		Here:  here,
 		Runs:  runsOf([]term{{Group: g}}),
 	}
-	notHalf := ours.High < 0.5 // enough runs to exclude that half would solve it
 	return j.decide(test{
-		holds:       g.Solved == 0 && notHalf,
+		holds:       g.Solved == 0 && ours.High < 0.5, // the runs exclude that half solve it
 		contradicts: ours.Low > theirs.High,
-		excluded:    nobody,
+		excluded:    brief(nobody),
 	})
 }
 
@@ -62,8 +60,8 @@ func (r evidence) noisy(m paper.Method) (noisy, quiet []*lab.Record, j judgement
 			"with noise and without"}
 	}
 	versions := strings.Join(g.Programs(slices.Concat(noisy, quiet)), " and ")
-	runs := fmt.Sprintf("%d with noise, %d without", len(noisy), len(quiet))
-	runs += fmt.Sprintf(" (%s) of %s; %s", g.Setting, versions, g.Maze)
+	runs := fmt.Sprintf("%d with noise, %d without (%s) of %s; %s",
+		len(noisy), len(quiet), g.Setting, versions, g.Maze)
 	return noisy, quiet, judgement{Runs: runs}
 }
 

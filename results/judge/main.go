@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"html/template"
 	"os"
+	"slices"
 	"strings"
 	plain "text/template"
 
@@ -97,8 +98,7 @@ func replace(page []byte, begin string, block []byte) ([]byte, error) {
 	if !begun || !ended {
 		return nil, fmt.Errorf("results/README.md lacks the line %q, or %q after it", begin, end)
 	}
-	parts := [][]byte{before, []byte(begin), block, []byte(end), after}
-	return bytes.Join(parts, nil), nil
+	return slices.Concat(before, []byte(begin), block, []byte(end), after), nil
 }
 
 // findings hold what the runs show about the paper. The templates read them.

@@ -69,16 +69,15 @@ func effectOf(terms []term) (e effect) {
 }
 
 // logs returns the logarithms of steps.
-func logs(steps []float64) []float64 {
-	x := make([]float64, len(steps))
-	for i, s := range steps {
-		x[i] = math.Log(s)
+func logs(steps []float64) (x []float64) {
+	for _, s := range steps {
+		x = append(x, math.Log(s))
 	}
 	return x
 }
 
 // minusHalf returns our effect minus half of the paper's.
-func (e effect) minusHalf() estimate { return e.ours.minus(e.theirs.times(0.5)) }
+func (e effect) minusHalf() estimate { return e.ours.minus(e.theirs.half()) }
 
 // contradicts reports whether our effect is negative. It is also true if the interval of our
 // effect contains 0 and the effect is less than half of the paper's.
@@ -125,16 +124,15 @@ func (e effect) size() string {
 	return unknown
 }
 
-// isPapers reports whether our effect is compatible with the paper's, given their difference.
-// The interval of the difference must contain 0, be narrow enough to tell the paper's effect
-// from none, and exclude half of the paper's effect.
+// isPapers reports whether our effect is compatible with the paper's, given their difference,
+// which is neither negative nor positive. Its interval must be narrow enough to tell the paper's
+// effect from none, and exclude half of the paper's effect.
 func (e effect) isPapers(difference estimate) bool {
 	r := difference.interval()
 	half := -e.theirs.Value / 2
-	equal := r.Low <= 0 && r.High >= 0
 	narrow := (r.High-r.Low)/2 < math.Abs(e.theirs.Value)
 	notHalf := half < r.Low || half > r.High
-	return equal && narrow && notHalf && !difference.tooLow && !difference.tooHigh
+	return narrow && notHalf && !difference.tooLow && !difference.tooHigh
 }
 
 // judge judges the claim that a ratio of steps is above one.
@@ -271,7 +269,8 @@ func ratio(m paper.Method, sign float64) string {
 func (r evidence) compare(m paper.Method, sign, index float64, longest int) ([]term, effect, judgement) {
 	terms := even(r.contrast(m, sign, index, longest))
 	if len(terms) == 0 {
-		return nil, effect{}, judgement{What: "no maze has " + r.runsOfBoth(m)}
+		return nil, effect{}, judgement{What: "no maze has ended runs of both QTA and " +
+			m.Name + " with " + r.SettingOf(m)}
 	}
 	e := effectOf(terms)
 	j := e.judge(ratio(m, sign), terms)
@@ -279,11 +278,6 @@ func (r evidence) compare(m paper.Method, sign, index float64, longest int) ([]t
 		j.On = enumerate(mazesOf(terms))
 	}
 	return terms, e, j
-}
-
-// runsOfBoth says what a maze needs to compare a method with QTA.
-func (r evidence) runsOfBoth(m paper.Method) string {
-	return "ended runs of both QTA and " + m.Name + " with " + r.SettingOf(m)
 }
 
 // even divides the weights by the number of mazes, which is half of the number of terms. The
@@ -338,12 +332,12 @@ func (r evidence) none(m, other paper.Method, panel string) judgement {
 // competitive judges the claim that a method takes less than twice QTA's steps on the
 // shortest mazes, of 9 cells.
 func (r evidence) competitive(m paper.Method) judgement {
-	const shortest, factor = 9, 2
+	const shortest = 9
 	terms, e, j := r.compare(m, more, 1000, shortest)
 	if terms == nil {
 		return j
 	}
-	beyond := e.ours.minus(estimate{Value: math.Log(factor)})
+	beyond := e.ours.minus(estimate{Value: math.Ln2}) // a factor of 2
 	j.Size = ""
 	return j.decide(test{
 		holds:       beyond.negative(),
@@ -406,20 +400,20 @@ func (r evidence) trend(m paper.Method, sign float64) judgement {
 		terms = u
 	}
 	if len(terms) < 2*2 { // a method and QTA, on two mazes
-		return judgement{What: "no two mazes of a kind have " + r.runsOfBoth(m)}
+		return judgement{What: "no two mazes of a kind have ended runs of both QTA and " +
+			m.Name + " with " + r.SettingOf(m)}
 	}
 	// kind counts each maze twice, for a method and for QTA, which halves the weights.
 	for i := range terms {
 		terms[i].weight *= 2
 	}
 	e := effectOf(terms)
-	what := "growth per ten cells of path, of (" + ratio(m, sign) + ")"
-	j := e.judge(what, terms)
+	j := e.judge("growth per ten cells of path, of ("+ratio(m, sign)+")", terms)
 	if m.Own() != "" {
 		j.On = enumerate(mazesOf(terms))
 	}
 	if !e.theirs.unknown && e.theirs.Value <= 0 {
-		what += "; the paper’s own numbers on these mazes do not show it"
+		what := j.What + "; the paper’s own numbers on these mazes do not show it"
 		return judgement{What: what, Unit: j.Unit, Paper: j.Paper, Here: j.Here, Runs: j.Runs}
 	}
 	return j

@@ -60,11 +60,11 @@ func (e estimate) minus(f estimate) estimate {
 	}
 }
 
-// times returns the estimate times a factor that is above 0.
-func (e estimate) times(factor float64) estimate {
-	e.Value *= factor
-	e.variance *= factor * factor
-	e.over *= factor * factor * factor * factor
+// half returns half of the estimate.
+func (e estimate) half() estimate {
+	e.Value /= 2
+	e.variance /= 4
+	e.over /= 16
 	return e
 }
 

@@ -45,36 +45,41 @@ func (r evidence) worth() []comparison {
 	)
 	return []comparison{
 		r.worthOf("The goal in Equation 5 (D3)", "`literal`, batches of 256", quick4000,
-			r.pairs(paper.QTA, "literal Batch=256", many, decides)),
+			r.pairs("literal Batch=256", many, decides)),
 		r.worthOf("The same with 1000 candidates, before 0.7.0",
 			"`literal`, 1000 candidates", paper1000,
-			r.pairs(paper.QTA, "literal Candidates=1000", fullFew, decides+" 1U5")),
+			r.pairs("literal Candidates=1000", fullFew, decides+" 1U5")),
 		r.worthOf("The joint loss (D29)", quick4000+", Equation 4 trains only the heads", quick4000,
-			r.pairs(paper.QTA, many+" PredictiveGradient=head", many, "6x5")),
+			r.pairs(many+" PredictiveGradient=head", many, "6x5")),
 		r.worthOf("Clipped targets (D26)", quick4000+", no clipping", quick4000,
-			r.pairs(paper.QTA, many+" ClipReturns=false", many, "6x5")),
+			r.pairs(many+" ClipReturns=false", many, "6x5")),
 		r.worthOf("4000 candidates, not 1000 (D30)", quick4000, "`quick`, 1000 candidates",
-			r.pairs(paper.QTA, many, few, decides)),
+			r.pairs(many, few, decides)),
 		r.worthOf("The same with batches of 1024, short mazes", "`paper`", paper1000,
-			r.pairs(paper.QTA, full, fullFew, "4x5 6x5 1U5 2U5")),
+			r.pairs(full, fullFew, "4x5 6x5 1U5 2U5")),
 		r.worthOf("The same with batches of 1024, the longest mazes", "`paper`", paper1000,
-			r.pairs(paper.QTA, full, fullFew, "14x5 15x5")),
+			r.pairs(full, fullFew, "14x5 15x5")),
 		r.worthOf("All stored states as candidates, not 4000 (D30)", "`paper`, 400000 candidates", "`paper`",
-			r.pairs(paper.QTA, full+" Candidates=400000", full, "12x5 14x5 15x5")),
+			r.pairs(full+" Candidates=400000", full, "12x5 14x5 15x5")),
 		r.worthOf("The heads' learning rate, 0.005 or 0.0005",
 			quick4000+", rate 0.005", quick4000+", rate 0.0005",
-			r.pairs(paper.QTA, many, many+" PredictiveRate=0.0005", "4x5 6x5")),
+			r.pairs(many, many+" PredictiveRate=0.0005", "4x5 6x5")),
 		r.worthOf("Deep ensembles with 4000 candidates", "deep ensembles, "+quick4000, quick4000,
-			r.pairs(paper.Ensemble, many, many, "6x5")),
+			r.pairsOf(paper.Ensemble, many, many, "6x5")),
 		r.worthOf("Our additions (D4, D5, D6, D24, D25), and batches of 256, not 1024",
 			"`beyond`, batches of 256", paper1000,
-			r.pairs(paper.QTA, "beyond Batch=256", fullFew, "4x5 6x5 1U5")),
+			r.pairs("beyond Batch=256", fullFew, "4x5 6x5 1U5")),
 	}
 }
 
-// pairs returns the terms of a method with the setting over and of QTA with the setting under,
-// for each of the listed mazes on which both have runs.
-func (r evidence) pairs(m paper.Method, over, under, mazes string) (terms []term) {
+// pairs returns the terms of QTA with the setting over and with the setting under, for each of
+// the listed mazes on which both have runs.
+func (r evidence) pairs(over, under, mazes string) []term {
+	return r.pairsOf(paper.QTA, over, under, mazes)
+}
+
+// pairsOf is pairs with the method m over QTA.
+func (r evidence) pairsOf(m paper.Method, over, under, mazes string) (terms []term) {
 	for maze := range strings.FieldsSeq(mazes) {
 		a := r.Group(over, m, maze)
 		b := r.Group(under, paper.QTA, maze)
@@ -103,11 +108,10 @@ func (r evidence) worthOf(about, over, under string, terms []term) comparison {
 		c.Verdict = "undecided; " + ours.takes("a factor of %.2f", math.Exp)
 	}
 	var seeds []string
-	for i := 0; i < len(terms); i += 2 {
-		a := terms[i]
-		b := terms[i+1]
-		onMaze := a.Maze + " " + solvedOf(a.Group) + " / " + solvedOf(b.Group)
-		seeds = append(seeds, onMaze)
+	for pair := range slices.Chunk(terms, 2) {
+		over := solvedOf(pair[0].Group)
+		under := solvedOf(pair[1].Group)
+		seeds = append(seeds, pair[0].Maze+" "+over+" / "+under)
 	}
 	c.Seeds = strings.Join(seeds, ", ")
 	return c
@@ -126,10 +130,10 @@ func solvedOf(g *report.Group) string {
 // runs with 4000 candidates if there are any, and else with 1000. It can be contradicted but
 // never holds, because few runs cannot prove that both sets need equally many steps.
 func (r evidence) agnostic() judgement {
-	terms := r.pairs(paper.QTA, "literal Batch=256", many, decides)
+	terms := r.pairs("literal Batch=256", many, decides)
 	what := "steps of literal / steps of paper, batches of 256 and 4000 candidates"
 	if len(terms) == 0 {
-		terms = r.pairs(paper.QTA, "literal Candidates=1000", fullFew, decides+" 1U5")
+		terms = r.pairs("literal Candidates=1000", fullFew, decides+" 1U5")
 		what = "steps of literal / steps of paper, 1000 candidates"
 	}
 	if len(terms) == 0 {
@@ -156,12 +160,11 @@ type onMaze struct {
 // QTA. Ours has the set paper. Theirs is the paper's mean in thousands of steps.
 func (r evidence) besideThePaper() (all []onMaze) {
 	for _, g := range r.of(paper.QTA, full) {
-		ratio := headline([]*report.Group{g})
 		all = append(all, onMaze{
 			Maze:   g.Maze,
-			Ours:   ratio.bounded(math.Exp),
+			Ours:   headline([]*report.Group{g}).bounded(math.Exp),
 			Theirs: fmt.Sprintf("%.1f", g.Paper.Mean/1000),
-			Runs:   fmt.Sprintf("%s of %s", solvedOf(g), enumerate(g.Programs(g.Runs))),
+			Runs:   solvedOf(g) + " of " + enumerate(g.Programs(g.Runs)),
 		})
 	}
 	return all
@@ -174,8 +177,7 @@ func (r evidence) besideQTA() (all []onMaze) {
 			continue
 		}
 		terms := r.contrast(m, more, 1000, math.MaxInt)
-		for i := 0; i < len(terms); i += 2 {
-			pair := terms[i : i+2] // of m and of QTA, if possible of one version
+		for pair := range slices.Chunk(terms, 2) { // m and QTA, if possible of one version
 			pair[1].Group = r.ofVersion(pair[0].Version(), pair[1].Group)
 			e := effectOf(pair)
 			row := onMaze{
@@ -203,8 +205,8 @@ func (r evidence) arms() (all []arm) {
 	seeds := map[arm][]uint64{}
 	for _, g := range r.All() {
 		for _, run := range g.All {
-			a := arm{Version: run.Run.Version, Command: run.Command()}
-			a.Command = seedFlag.ReplaceAllLiteralString(a.Command, "-seed SEEDS") // replaced below
+			command := seedFlag.ReplaceAllLiteralString(run.Command(), "-seed SEEDS") // replaced below
+			a := arm{run.Run.Version, command}
 			if seeds[a] == nil {
 				all = append(all, a)
 			}
