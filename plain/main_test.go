@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -165,9 +166,10 @@ type training struct {
 	*testing.T
 	engine *qta.Agent
 	plain  *agent
-	action point      // of the engine's latest step
-	asked  [][2]point // what it asked the reward of since then: achieved, desired
-	goal   point      // that it pursues in this step
+	action point          // of the engine's latest step
+	asked  [][2]point     // what it asked the reward of since then: achieved, desired
+	goal   point          // that it pursues in this step
+	taken  map[string]int // how often each branch was that only some settings take
 }
 
 // An environment notes the engine's actions, and the rewards that it asks for.
@@ -207,7 +209,9 @@ func (tr *training) train(steps int) {
 func (tr *training) step() error {
 	a := tr.plain
 	before := a.step
+	tr.countGoal(*a)
 	a.trainStep()
+	tr.countStep()
 
 	t := a.replay[a.step-1]
 	for _, goal := range tr.engine.Goals(before, a.step) { // if it has changed
@@ -250,6 +254,7 @@ func (tr *training) step() error {
 	if got != want {
 		return fmt.Errorf("the evaluation after step %d is %+v, plainly %+v", a.step, got, want)
 	}
+	tr.count("an evaluation between 0 and 1", 0 < want.success && want.success < 1)
 	return nil
 }
 
@@ -296,6 +301,69 @@ func outputs(layer [][]float32, from, to int) (numbers []float32) {
 		}
 	}
 	return append(numbers, layer[biases][from:to]...)
+}
+
+func (tr *training) count(branch string, taken bool) {
+	n := 0
+	if taken {
+		n = 1
+	}
+	tr.taken[branch] += n
+}
+
+// countGoal counts what the choice of an episode's first goal will meet, in a copy of the
+// agent that has its chance.
+func (tr *training) countGoal(a agent) {
+	if a.step%a.horizon != 0 || a.step < max(1, a.initialSteps) {
+		return
+	}
+	a.world.reset(&a.chance.environment)
+	candidates := a.drawCandidates()
+	passing := 0
+	for _, g := range candidates {
+		if a.value(g) >= a.threshold*float64(a.horizon) {
+			passing++
+		}
+	}
+	tr.count("no candidate is achievable", passing == 0)
+	tr.count("some candidates are achievable, others not", 0 < passing && passing < len(candidates))
+	tr.count("every candidate is achievable", passing == len(candidates))
+
+	ε := a.uncertainty(a.achievable(candidates))
+	if len(ε) == 1 {
+		return
+	}
+	positive := 0
+	for _, p := range goalProbabilities(ε, a.slope, a.intercept) {
+		if p > 0 {
+			positive++
+		}
+	}
+	equal := slices.Min(ε) == slices.Max(ε)
+	tr.count("several candidates, of equal uncertainties", equal)
+	tr.count("several candidates, without a positive weight", positive == len(ε) && !equal)
+	tr.count("one positive weight of several", positive == 1)
+	tr.count("several positive weights, and others", 1 < positive && positive < len(ε))
+}
+
+// countStep counts what has happened in a step and only some settings bring about.
+func (tr *training) countStep() {
+	a := tr.plain
+	t := a.replay[a.step-1]
+	reached := reward(t.next, t.g) == 0
+	ends := a.step%a.horizon == 0
+	tr.count("a goal after a success", reached && !ends && a.step >= a.initialSteps)
+	tr.count("a success at an episode's end", reached && ends)
+	for _, inverse := range a.stateScale.inverse {
+		atFloor := inverse == 1/math.Sqrt(a.normalizerFloor*a.normalizerFloor)
+		tr.count("a deviation at its floor", ends && atFloor)
+	}
+	for _, b := range a.minibatch {
+		tr.count("a target clipped below", b.y == float32(-1/(1-a.γ)))
+		tr.count("a target clipped above", b.y == 0)
+		tr.count("an input that is clipped", max(b.input[0], -b.input[0]) == float32(a.normalizerClip))
+		tr.count("a priority above 1", a.prioritized && a.largest > 1)
+	}
 }
 
 // small returns the paper's table for a training of moments, with Equation 5 as it
@@ -385,7 +453,8 @@ var trainings = []struct {
 }
 
 // TestPlain trains package qta and this file side by side: the same goals, actions and
-// evaluations, and the same bits in every network.
+// evaluations, and the same bits in every network. It counts how often each branch is taken
+// that only some of the settings take.
 func TestPlain(t *testing.T) {
 	if qta.KernelName() == "generic" {
 		t.Skip("the generic kernel rounds each product before it adds it, and here they are fused")
@@ -394,13 +463,22 @@ func TestPlain(t *testing.T) {
 	if testing.Short() {
 		steps = 100
 	}
+	taken := map[string]int{}
 	for _, test := range trainings {
 		t.Run(test.name, func(t *testing.T) {
 			table := small()
 			test.set(&table)
-			tr := training{T: t, plain: newAgent(table, test.maze, 5)}
+			tr := training{T: t, plain: newAgent(table, test.maze, 5), taken: taken}
 			tr.train(steps)
 		})
+	}
+	for _, branch := range slices.Sorted(maps.Keys(taken)) {
+		if testing.Verbose() {
+			t.Logf("%7d  %s", taken[branch], branch)
+		}
+		if taken[branch] < 10 && !testing.Short() {
+			t.Errorf("%s: %d times, want 10 or more", branch, taken[branch])
+		}
 	}
 }
 
