@@ -215,18 +215,20 @@ func readParams(text string, base qta.Params) (qta.Params, error) {
 	if values == nil {
 		return base, errors.New("want a JSON object, such as {\"Batch\": 256}")
 	}
+	// A map keeps only the last of two equal names, so the text is read a second time.
 	p := base
+	given := map[string]bool{}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.Token() // the object's brace
 	for d.More() {
 		token, _ := d.Token()
 		name := token.(string)
-		d.Decode(new(json.RawMessage)) // the value, which values has
-		value, isNew := values[name]
-		if !isNew {
+		if given[name] {
 			return base, fmt.Errorf("parameter %s is given twice", name)
 		}
-		delete(values, name)
+		given[name] = true
+		var value json.RawMessage
+		d.Decode(&value) // cannot fail, because Unmarshal has read it
 		if err := p.Set(name, string(value)); err != nil {
 			return base, err
 		}

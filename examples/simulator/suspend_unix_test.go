@@ -16,7 +16,7 @@ import (
 // The time in which the command is suspended is no time in which its child hangs.
 func TestSuspended(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for five seconds")
+		t.Skip("with -short: it suspends a program, which takes five seconds")
 	}
 	t.Setenv(childMode, "only listens")
 	t.Setenv(programMode, "yes")
