@@ -176,7 +176,7 @@ func VDS() Params {
 	// in baselines/her/experiment/config.py, or a file in baselines. The learner keeps
 	// the order of that code. After an episode the normalizers are updated, and then the
 	// value functions. Then come 40 updates of the agent and one step of its target
-	// networks.
+	// networks. (VDS's code updates the agent's own normalizers after the value functions.)
 	p := Literal()
 	p.Curriculum = "vds"
 	p.Learner = "vds"

@@ -95,9 +95,9 @@ func (a *Agent) desiredReached() bool {
 // learner's (Polyak and Juditsky, 1992). The average is the mean of the parameters over
 // the first 1/(1-ρ) updates, and follows Equation 3 from then on.
 //
-// Differs D4: section 3.2 uses the learner's own ensemble. On the maze 15x5 its heads
-// soon agree about a new place, but keep disagreeing about a corner that the agent visits
-// often (results/screen.md of commit 55f9532).
+// Differs D4: section 3.2 uses the learner's own ensemble. In version 0.2.0 goals on the
+// maze 15x5 stood at the walls of the start and at the end of a dead end, where minibatches
+// kept pulling the heads apart (results/screen.md of commit 55f9532).
 type movingAverage struct {
 	learner
 	*ensemble

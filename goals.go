@@ -14,7 +14,7 @@ func (a *Agent) setGoal(first bool) error {
 		return err
 	}
 	copy(a.goal, goal)
-	a.reached = false
+	a.reached = false   // for departures
 	a.firstGoal = first // for departures
 	a.goalsSet++
 	return nil

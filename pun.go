@@ -309,8 +309,9 @@ func (u *ensemble) gradients(i int, b *batch) (criticLoss, headLoss float64) {
 
 // criticTerm is Equation 2 for critic i, given ξ of a minibatch. It returns the loss and
 // sets the gradient of Q_final. It also leaves dξ, the gradient with respect to ξ, in the
-// pass. e says how dξ is stored. If criticTerm and headTerm are both called, e makes the
-// second call add its dξ to the first's. In the last call e also has the mask of ξ's ReLU.
+// pass. e says how dξ is stored. If the gradients of criticTerm and headTerm both go on
+// into the backbone, e makes the second call add its dξ to the first's. In the last call e
+// also has the mask of ξ's ReLU.
 func (u *ensemble) criticTerm(i int, b *batch, ξ matrix, e epilogue) float64 {
 	c := u.critics[i]
 	pass := u.pass

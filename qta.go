@@ -79,9 +79,9 @@ const Version = "0.7.0"
 //
 // The error is a [*NumericError], an [*EnvError], or what a function in o or a
 // [Curriculum] returned. Any other error names a mistake of the caller: a bad argument, a
-// call from within Train, or a loaded agent that needs its [Curriculum] set again. After
-// an error within a step the agent can be neither trained nor saved: continue from the
-// last checkpoint.
+// call from within Train, a goal of a [Curriculum] that does not fit, or a loaded agent
+// that needs its [Curriculum] set again. After an error within a step the agent can be
+// neither trained nor saved: continue from the last checkpoint.
 func (a *Agent) Train(ctx context.Context, env, evaluation Env, o TrainOptions) error {
 	if a.env != nil {
 		return errTraining
@@ -420,7 +420,7 @@ type Evaluation struct {
 	Step           int     // environment steps taken
 	Success        float64 // fraction of rollouts at the goal after their last step
 	CriticLoss     float64 // mean over the critics of Equation 2, in squared rewards
-	PredictiveLoss float64 // mean over the heads of their loss (PUN: Equation 4), in the square of s's unit
+	PredictiveLoss float64 // mean over the heads of their loss (PUN: Equation 4, in the square of s's unit)
 	ActorLoss      float64 // the loss that the policy's update descends, in rewards
 	GoalsSet       int     // goals chosen in training so far
 	GoalsReached   int     // how many of these goals were reached

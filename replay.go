@@ -26,6 +26,9 @@ func futureStep(i, n int, u float64) int {
 // this is the goal achieved by transition i or by a later one of its episode, else the
 // goal pursued in transition i. HER has the same share: k relabeled copies to each original.
 //
+// Reading R121: uniform replay relabels, too, as in the authors' code. Section 3.3 describes
+// relabeling only for transitions that are drawn by priority.
+//
 // Reading R32: the new goal is the one achieved by a later transition, as in HER. Section
 // 3.3 has "the goal of a transition later in its trajectory", which could also mean the
 // goal pursued there.

@@ -702,10 +702,11 @@ func TestFingerprintBreaksOff(t *testing.T) {
 }
 
 // A run whose numbers go wrong fails at the same step, at an evaluation, however often it saves.
+// Its last good save is kept.
 func TestFailsAtSameStep(t *testing.T) {
 	for _, checkpoint := range []int{1, 7, 1000} {
 		o := newRun(t)
-		// A critic's second moment overflows, but no loss does.
+		// A critic's second moment overflows in step 7, but no loss does.
 		o.Params = with(tiny(), "HiddenLayers=8 HiddenSize=64 CriticRate=1")
 		o.Checkpoint = checkpoint
 		err := try(t, o)
@@ -713,6 +714,8 @@ func TestFailsAtSameStep(t *testing.T) {
 		if !ok || numeric.Step != o.EvalEvery {
 			t.Errorf("saved every %d steps, it fails with %v, want a NaN at step 20", checkpoint, err)
 		}
+		kept := 6 / checkpoint * checkpoint
+		says(t, err, fmt.Sprintf("the save from step %d is kept", kept))
 	}
 }
 

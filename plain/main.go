@@ -85,8 +85,8 @@ func paper() table {
 		// In Equation 5 the critics' input g is the candidate itself, as in the authors' code
 		// (D3). Section 3.2 has the environment's goal there, "though the prediction is
 		// learned to be agnostic to the choice of goal". But the prediction does depend on
-		// the goal. With the environment's goal an agent needs at least 1.8 times as many steps
-		// over the M-mazes 4x5, 6x5 and 8x5 together (results/README.md).
+		// the goal. With the environment's goal and batches of 256 an agent needs at least 1.8
+		// times as many steps over the M-mazes 4x5, 6x5 and 8x5 together (results/README.md).
 		askCandidate: true,
 
 		// The paper has no numbers for these. All but N are from the authors' code.
@@ -644,7 +644,7 @@ func (a *agent) relabel(i int) point {
 
 // drawPrioritized draws transition j with the probability P_j of Equation 7, given a
 // uniform u. It also returns the transition's weight in the critics' loss: w_j of
-// Equation 8, divided by the largest w in the replay, as Schaul et al. do (D28):
+// Equation 8, divided by the largest w, as Schaul et al. do, here that in the replay (D28):
 //
 //	P_j = p_j^α / Σ p^α    w_j = (1/n · 1/P_j)^β
 //
@@ -691,7 +691,7 @@ func (a *agent) prioritize() {
 // Section 4: mazes, and how an agent fares in them.
 
 // What the paper does not say about its mazes is taken from the authors' code (R66,
-// R67, R68, R100).
+// R67, R68, R100). Only M-mazes wider than five columns are our own.
 const (
 	regionRadius = 0.3  // half the side of the start region and of the goal region, in cells
 	goalRadius   = 0.35 // a goal is reached at a distance below this, in cells (R4)

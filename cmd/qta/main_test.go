@@ -181,7 +181,7 @@ func TestSolved(t *testing.T) {
 }
 
 // A number that went wrong and a broken environment have an exit code of their own, also below other
-// errors. TestFailsAtSameStep of lab has what a run says and keeps.
+// errors. TestFailsAtSameStep of lab has the step at which a run fails, and what it keeps.
 func TestNumericFailure(t *testing.T) {
 	for _, err := range []error{&qta.NumericError{}, &qta.EnvError{}} {
 		code := exitCode(fmt.Errorf("%w; the save from step 1000 is kept", err))

@@ -57,7 +57,7 @@ func sweepCommand(flags *flag.FlagSet) func(call) error {
 		"run `N` cells at a time, with one thread each")
 	f.index = wholeNumber(flags, "index", -1, 0, 1_000_000, "run only cell `N`, counted from 0")
 	f.dry = flags.Bool("dry-run", false,
-		"print the cells, the steps that each has left, and about how long they take; run nothing")
+		"print the cells, the steps that each has left, and about how long their updates take; run nothing")
 	f.out = flags.String("out", "runs", "make the runs' directories in `DIR`")
 	f.figure = flags.String("figure", "",
 		"print the sweep file for figure `N` of the paper: 2, 3, 4, 5 or 6")
@@ -234,7 +234,7 @@ func newCell(line int, flags []string, out string) (c cell, err error) {
 }
 
 // listCells prints each cell's state and steps left. It ends with the sum of the steps left
-// and about how long they take.
+// and about how long the updates of these steps take.
 func listCells(cells []cell, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "cell\tdirectory\tstate\tsteps left")
@@ -251,7 +251,7 @@ func listCells(cells []cell, w io.Writer) error {
 	}
 	const rate = 40e9 // multiply-adds a second; docs/machines.md has slower and faster machines
 	hours := work / rate / (60 * 60)
-	_, err := fmt.Fprintf(w, "At most %s left: "+
+	_, err := fmt.Fprintf(w, "At most %s left, whose updates take "+
 		"about %.1f hours on one thread at 40 billion multiply-adds a second.\n",
 		words.Count(total, "step"), hours)
 	return err

@@ -105,6 +105,9 @@ func (r evidence) worthOf(about, over, under string, terms []term) comparison {
 	case ours.negative():
 		c.Verdict = "matters: fewer steps"
 	default:
+		if !ours.tooLow {
+			ours.tooHigh = false // a bound from above can show fewer steps
+		}
 		c.Verdict = "undecided; " + ours.takes("a factor of %.2f", math.Exp)
 	}
 	var seeds []string
