@@ -428,10 +428,10 @@ func TestGradients(t *testing.T) {
 			copy(a.batch.x.row(row)[4:], float32s(a.replay.action.at(i)))
 		}
 
-		w := float64Copies(a)
-		checkGradients(t, changes, a, &w)
-		want := numericGradient(twinParams(w.actor...), func() float64 {
-			return twinPolicyLoss(w.actor, w.critics, a.batch.x, a.params.ActionL2)
+		twin := float64Copies(a)
+		checkGradients(t, changes, a, &twin)
+		want := numericGradient(twinParams(twin.actor...), func() float64 {
+			return twinPolicyLoss(twin.actor, twin.critics, a.batch.x, a.params.ActionL2)
 		})
 		nearGradient(t, changes+": policy", firstGradient(a.policy.adam), want)
 	}
@@ -704,7 +704,7 @@ func TestMEGACandidates(t *testing.T) {
 }
 
 // The density leaves out the latest episode, unless it is a run's first. Candidates come from
-// all episodes. The latest episode is far from the others, so the goal is one of its places.
+// all episodes. The latest episode lies beyond the others, so the goal is one of its places.
 func TestMEGADensityLags(t *testing.T) {
 	const episode = 5
 	for _, test := range []struct {

@@ -479,23 +479,23 @@ func checkGoalProbabilities(in vector, out *comparison) {
 func checkGoalChoice(in vector, out *comparison) {
 	first := in.has("c")
 	a := in.goalChooser()
-	kept := in.remember(a)
-	now := slices.Repeat([][]float64{a.observation}, len(kept))
-	q := a.Value(now, a.replay.achieved.of(kept))
+	transitions := in.remember(a)
+	now := slices.Repeat([][]float64{a.observation}, len(transitions))
+	q := a.Value(now, a.replay.achieved.of(transitions))
 	if first {
 		out.holds("q_mean", q)
-		kept = a.achievableNow(kept)
-		out.holds("kept", kept)
+		transitions = a.achievableNow(transitions)
+		out.holds("kept", transitions)
 	} else {
-		// Later goals have no threshold. This one lets only the best candidate pass, so the
-		// goals show if the code applies it by mistake.
+		// Later goals have no threshold. If the code applies one by mistake, only the best
+		// candidate passes, and the goals show it.
 		a.params.Threshold = (slices.Max(q) - 1e-6) / float64(a.params.Horizon)
 	}
 
 	actions := in.actionDraws(a)
-	ε := a.estimator.uncertainty(a, a.candidates(kept, first), script(actions))
+	ε := a.estimator.uncertainty(a, a.candidates(transitions, first), script(actions))
 	out.holds("epsilon", ε)
-	chances := make([]float64, len(kept))
+	chances := make([]float64, len(transitions))
 	GoalProbabilities(chances, ε, a.params.Slope, a.params.Intercept)
 	out.holds("p", chances)
 

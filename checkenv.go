@@ -303,16 +303,16 @@ func spans(vectors [][]float64) []span {
 // returns "". A component must not vary too widely: heads predict observations as they
 // are (R12), and in the shared layers their large errors would dominate the critics'
 // errors. The widest component must not be narrow, unless it is constant. Another component
-// may be narrow. But below half of that bound no reward may depend on it. rewarded says
-// whether rewards depend on the vectors at all.
+// may be narrow, but if half of its span is below narrow/2, no reward may depend on it.
+// rewarded says whether rewards depend on the vectors at all.
 //
 // The bounds, with those of isFar, come from an environment in which a dot moves from 0 to
 // 1. If its numbers are rescaled beyond a bound, training takes three times the steps, or
 // never succeeds.
 func (c *envCheck) unitsProblem(name string, vectors [][]float64, rewarded bool) string {
 	const (
-		wide   = 100  // half of the span
-		narrow = 1e-3 // half of the span
+		wide   = 100  // the largest half of a span
+		narrow = 1e-3 // the smallest half of a span
 	)
 	all := spans(vectors)
 	widest := 0.0
@@ -322,7 +322,7 @@ func (c *envCheck) unitsProblem(name string, vectors [][]float64, rewarded bool)
 	for i, s := range all {
 		half := s.half()
 		isNarrow := 0 < half && half < narrow
-		if isNarrow && half < widest {
+		if isNarrow && half < widest { // another component is wider
 			wholeSpan := 2 * half
 			isNarrow = half < narrow/2 && rewarded && c.misses(vectors, i, wholeSpan)
 		}

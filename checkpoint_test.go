@@ -482,7 +482,7 @@ func checkBadNumber(t *testing.T, what string, fields savedFields, k int, reader
 	t.Helper()
 	number := oneNumber(rng, fields[k])
 	if !number.CanFloat() {
-		return
+		return // only a float can be bad
 	}
 	good := number.Float()
 	defer number.SetFloat(good)
@@ -491,6 +491,7 @@ func checkBadNumber(t *testing.T, what string, fields savedFields, k int, reader
 	_, err := fields.append(nil, spoiledAt)
 	namesNumber(t, what, "training state", spoiledAt, err)
 
+	// append refuses the bad number, so its bytes are put between those of the other fields.
 	spoiled, _ := binary.Append(nil, binary.LittleEndian, fields[k])
 	data := slices.Concat(appended(t, fields[:k]), spoiled, appended(t, fields[k+1:]))
 	err = reader.savedState().read(data)

@@ -472,8 +472,8 @@ func TestFirstJump(t *testing.T) {
 	}
 }
 
-// chaotic returns an environment whose motion is chaotic: a difference doubles in each step.
-// Its speeds and goals are multiplied by a factor, as another machine's rounding might do.
+// chaotic returns an environment whose motion is chaotic: on average a small difference
+// doubles in each step. Its speeds and goals are multiplied by a factor, as another machine's rounding might do.
 func chaotic(factor float64) *lineEnv {
 	return &lineEnv{
 		onReset: func(e *lineEnv) { e.goal[0] *= factor },
@@ -500,6 +500,7 @@ func TestRounding(t *testing.T) {
 	}
 
 	must(t, goOn(1-1e-15)) // rounded differently
+	// If the two were equal, this test would show nothing.
 	stored := a.replay.nextAchieved.at(interrupted - 1)
 	continued := a.replay.achieved.at(interrupted)
 	if math.Abs(stored[0]-continued[0]) < 1e-6 {

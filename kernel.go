@@ -301,7 +301,7 @@ type rowOffsets struct{ row1, row2, row3, part uintptr }
 
 // height returns the height n of the next row of tiles, given how many rows of C are left
 // and the width cols of C's block. It also returns how many rows a full tile has after
-// its first part.
+// its first part (see rowOffsets).
 func (k kernel) height(rows, cols int) (n, afterFirst int) {
 	tall := rows >= 12 && rows != 16 && cols%32 == 0 // 16 rows are two tiles of 8
 	switch {
@@ -326,8 +326,8 @@ func rowsOf(stride, n, afterFirst int) rowOffsets {
 }
 
 // tiles adds the products of steps k0 to k1 to the elements of C in rows r0 to r1 and
-// columns c0 to c1. If k0 is 0, the sums begin at start, and not at what C has. With the last
-// step tiles also finishes these elements.
+// columns c0 to c1. If k0 is 0, the sums begin at p.start, and otherwise at what C has. With
+// the last step tiles also applies the epilogue's ReLU and mask.
 func (p *product) tiles(r0, r1, c0, c1, k0, k1 int) {
 	t := tile{
 		aStep:    uintptr(4 * p.a.colStride),

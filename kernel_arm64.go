@@ -5,8 +5,9 @@ package qta
 // kernels returns the kernels of arm64. Every such processor has the vector instructions.
 func kernels() []kernel { return []kernel{neon, generic} }
 
-// run computes a tile of n rows, and sets t.cols to how many of the remaining columns it
-// covers. There are no partial vector loads: all tiles need all their columns.
+// run computes a tile of n rows, and sets t.cols to how many of the cols remaining columns
+// it covers. There are no partial vector loads: a tile needs all its columns, but not all its
+// rows.
 func (k kernel) run(t *tile, n, cols int) {
 	switch {
 	case n == 1 && cols >= 32:

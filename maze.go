@@ -283,8 +283,8 @@ func (m *Maze) Hops(perCell int) *Lattice {
 	return l
 }
 
-// hopIsFree reports whether the first and the last piece of a hop end in free cells. The
-// hop begins at point k and goes down and right by so many points.
+// hopIsFree reports whether the first and the last of a hop's substeps pieces end in free
+// cells. The hop begins at point k and goes down and right by so many points.
 func (m *Maze) hopIsFree(l *Lattice, k, down, right int) bool {
 	row := k / l.Cols
 	col := k % l.Cols

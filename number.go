@@ -170,8 +170,9 @@ func mix(x uint64) uint64 {
 // bits where int has 32 bits.
 func (s stream) index(n int) int { return int(s.Float64() * float64(n)) }
 
-// symmetric draws uniformly from -1 to 1, 1 excluded. rng.Float64 ends in a product, so
-// its result is converted to float64, too, which forbids fusing.
+// symmetric draws uniformly from -1 to 1, 1 excluded. rng.Float64 ends in a division by a
+// power of two, which may be compiled to a product. So its result is converted to float64,
+// too, which forbids fusing.
 func symmetric(rng *rand.Rand) float64 {
 	return float64(2*float64(rng.Float64())) - 1
 }

@@ -31,8 +31,8 @@ func train(t testing.TB, a *Agent, env, evaluation Env, o TrainOptions) {
 }
 
 // The same seed gives the same state, to the byte, with any number of threads. The batch is so
-// large that threads share a product. Networks take it in two or three chunks on one thread,
-// and in one on three. TestDigests compares the kernels.
+// large that threads share a product. On one thread networks take it in two or three chunks,
+// and on three threads in one chunk. TestDigests compares the kernels.
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	for name, preset := range map[string]Params{"beyond": Beyond(), "authors": Authors(), "mega": MEGA()} {

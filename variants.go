@@ -103,7 +103,7 @@ func newCurriculum(p *Params, sizes Sizes, seed uint64, w *workers) curriculum {
 	case "her":
 		return herCurriculum{}
 	}
-	if p.FirstGoalDesired > 0 {
+	if p.FirstGoalDesired > 0 { // with the curriculum "qta"
 		return desiredFirstCurriculum{paperCurriculum{}}
 	}
 	return paperCurriculum{}

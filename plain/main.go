@@ -1153,8 +1153,8 @@ func expParts(x float64) (k int, p float64) {
 	r := hi - lo          // x - n ln 2, rounded
 	rest := (hi - r) - lo // what the rounding took
 
-	// Taylor's series is e^r = 1 + r + r² (even + r odd), in powers of z = r², with
-	// even = 1/2! + z/4! + ... and odd = 1/3! + z/5! + ...
+	// Taylor's series is e^r = 1 + r + z (even + r odd), with z = r². Both sums are in powers
+	// of z: even = 1/2! + z/4! + ... and odd = 1/3! + z/5! + ...
 	factorial := [14]float64{1}
 	for i := 1; i < len(factorial); i++ {
 		factorial[i] = float64(i) * factorial[i-1]
@@ -1206,7 +1206,8 @@ func log(x float64) float64 {
 
 	// log x = k ln 2 + log(1 + f). With s = f/(2+f), z = s² and h = f²/2,
 	//
-	//	log(1 + f) = 2 atanh(s) = f - (h - s (h + z series))    series = 2/3 + 2/5 z + 2/7 z² + ...
+	//	log(1 + f) = 2 atanh(s) = f - (h - s (h + z series))
+	//	series = 2/3 + 2/5 z + 2/7 z² + ...
 	//
 	// because 2s = f - s f and s f = h - s h. The right side begins with f - h, which is free
 	// of the rounding of s.
